@@ -139,7 +139,7 @@ class BareCalls {
     }
     logits_ = Tensor<float>({options.batch, options.out});
     logits_gradient_ = Tensor<float>({options.batch, options.out});
-    log_sum_exp_ = Tensor<float>({options.batch});
+    exponentials_ = Tensor<float>({2, options.batch});
   }
 
   void run(bool updates) {
@@ -148,8 +148,8 @@ class BareCalls {
       ops::linear(batch_.x, hidden_weight_, hidden_bias_, hidden_);
       ops::activation(ops::Activation::relu, hidden_, activated_);
       ops::linear(activated_, output_weight_, output_bias_, logits_);
-      ops::cross_entropy(logits_, batch_.target, log_sum_exp_);
-      ops::cross_entropy_backward(logits_, batch_.target, log_sum_exp_, {scale}, logits_gradient_);
+      ops::cross_entropy(logits_, batch_.target, exponentials_);
+      ops::cross_entropy_backward(logits_, batch_.target, exponentials_, {scale}, logits_gradient_);
       ops::matmul(logits_gradient_, activated_, output_weight_gradient_, {.transpose_a = true});
       ops::sum_rows(logits_gradient_, output_bias_gradient_, false);
       ops::matmul(logits_gradient_, output_weight_, activated_gradient_);
@@ -168,7 +168,7 @@ class BareCalls {
   Tensor<float> weights_, gradients_, first_, second_;
   Tensor<float> hidden_weight_, hidden_bias_, output_weight_, output_bias_;
   Tensor<float> hidden_weight_gradient_, hidden_bias_gradient_, output_weight_gradient_, output_bias_gradient_;
-  Tensor<float> hidden_, activated_, logits_, log_sum_exp_;
+  Tensor<float> hidden_, activated_, logits_, exponentials_;
   Tensor<float> hidden_gradient_, activated_gradient_, logits_gradient_;
   int number_ = 0;
 };

@@ -169,17 +169,19 @@ void measure_ends(Report& report, const GptSizes& sizes) {
     const std::int64_t rows = classes > 1000 ? 256 : sizes.rows();
     const auto logits = filled({rows, classes});
     const auto targets = indices(rows, classes);
-    Tensor<float> log_sum_exp({rows}), dlogits(logits.shape());
+    Tensor<float> exponentials({2, rows}), dlogits(logits.shape());
     const std::string name = "cross_entropy " + logits.shape().str();
-    const auto plain = [&] { ops::cross_entropy(logits, targets, log_sum_exp); };
-    const auto plain_backward = [&] { ops::cross_entropy_backward(logits, targets, log_sum_exp, 0.5f, dlogits); };
+    const auto plain = [&] { ops::cross_entropy(logits, targets, exponentials); };
+    const auto plain_backward = [&] { ops::cross_entropy_backward(logits, targets, exponentials, 0.5f, dlogits); };
     report.memory_bound(name, bytes(logits.numel(), 1), plain);
     report.memory_bound(name + " backward", bytes(logits.numel(), 2), plain_backward);
     // Smoothed labels are to cost what plain ones do.
     for (const auto& [kind, weight] : {std::pair{" smoothed", Tensor<float>()}, {" smoothed, weighted", filled({classes})}}) {
       const ops::CrossEntropyOptions<float, Cpu> options{.label_smoothing = 0.1, .class_weight = weight};
-      const auto smoothed = [&] { ops::cross_entropy(logits, targets, log_sum_exp, options); };
-      const auto smoothed_backward = [&] { ops::cross_entropy_backward(logits, targets, log_sum_exp, 0.5f, dlogits, options); };
+      const auto smoothed = [&] { ops::cross_entropy(logits, targets, exponentials, options); };
+      const auto smoothed_backward = [&] {
+        ops::cross_entropy_backward(logits, targets, exponentials, 0.5f, dlogits, options);
+      };
       report.memory_bound(name + kind, bytes(logits.numel(), 1), smoothed);
       report.memory_bound(name + kind + " backward", bytes(logits.numel(), 2), smoothed_backward);
       report.ratio(name + kind + " / plain", smoothed, plain);

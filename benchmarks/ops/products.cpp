@@ -25,17 +25,17 @@ void measure_attention(Report& report, const GptSizes& sizes, std::int64_t batch
   Tensor<float> qkv({batch, time, 3 * sizes.width});
   for (std::int64_t i = 0; i < qkv.numel(); ++i) qkv.data()[i] = static_cast<float>(i * 37 % 1009) / 500.0f - 1.0f;
   const auto dout = Tensor<float>::full({batch, time, sizes.width}, 1);
-  Tensor<float> out(dout.shape()), log_sum_exp({batch, sizes.heads, time}), dqkv(qkv.shape());
+  Tensor<float> out(dout.shape()), exponentials({2, batch, sizes.heads, time}), dqkv(qkv.shape());
   const ops::AttentionOptions options{.heads = static_cast<int>(sizes.heads), .causal = true};
   // Whole time x time products are counted: two forward, four backward.
   const double operations = 2.0 * static_cast<double>(batch * time * time * sizes.width);
   const auto name = fmt::format("attention {} x {}, {} heads of {}", batch, time, sizes.heads, sizes.width / sizes.heads);
   report.product(name, 2 * operations, [&] {
-    ops::scaled_dot_product_attention<float, Cpu>({.options = options, .q = qkv, .out = out, .log_sum_exp = log_sum_exp});
+    ops::scaled_dot_product_attention<float, Cpu>({.options = options, .q = qkv, .out = out, .exponentials = exponentials});
   });
   report.product(name + " backward", 4 * operations, [&] {
     ops::scaled_dot_product_attention_backward<float, Cpu>(
-        {.options = options, .q = qkv, .out = out, .log_sum_exp = log_sum_exp, .dout = dout, .dq = dqkv});
+        {.options = options, .q = qkv, .out = out, .exponentials = exponentials, .dout = dout, .dq = dqkv});
   });
 }
 

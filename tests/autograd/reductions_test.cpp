@@ -94,6 +94,19 @@ TEST_CASE("gradients of reductions of nothing, of a scalar, and of a variable th
       {random({2, 3, 4}, 1)}));
 }
 
+TEST_CASE("the gradient of logsumexp is the softmax beside elements of any size") {
+  const std::vector<float> steps{0, 1, 3};
+  for (const float offset : {0.0F, 1e6F, -1e7F}) {
+    Tape tape;
+    Tensor<float> x = Tensor<float>::from({3}, steps), gradient;
+    for (float& element : x.span()) element += offset;
+    logsumexp(watch(x, [&](const Tensor<float>& dx) { gradient = dx; })).backward();
+    CHECK(gradient.at(0) == Approx(0.0420100660));
+    CHECK(gradient.at(1) == Approx(0.1141951998));
+    CHECK(gradient.at(2) == Approx(0.8437947343));
+  }
+}
+
 TEST_CASE("reductions of half types compute in double") {
   Tape tape;
   Tensor<float> gradient;

@@ -13,15 +13,15 @@ TEST_CASE("queries whose first key comes after their last one see nothing, and k
   const AttentionOptions options{.heads = 1, .causal = true};
   const auto qkv = random_tensor<float>({1, 400, 24}, 1);
   auto first = Tensor<std::int32_t>::full({1, 400}, 390);
-  const Tensor<float> out({1, 400, 8}), log_sum_exp({1, 1, 400});
+  const Tensor<float> out({1, 400, 8}), exponentials({2, 1, 1, 400});
   scaled_dot_product_attention<float, Cpu>(
-      {.options = options, .q = qkv, .first_keys = first, .out = out, .log_sum_exp = log_sum_exp});
+      {.options = options, .q = qkv, .first_keys = first, .out = out, .exponentials = exponentials});
   auto dqkv = Tensor<float>::full({1, 400, 24}, 7.0F);
   scaled_dot_product_attention_backward<float, Cpu>({.options = options,
                                                      .q = qkv,
                                                      .first_keys = first,
                                                      .out = out,
-                                                     .log_sum_exp = log_sum_exp,
+                                                     .exponentials = exponentials,
                                                      .dout = random_tensor<float>({1, 400, 8}, 2),
                                                      .dq = dqkv});
   for (std::int64_t row = 0; row < 400; ++row) {
@@ -46,7 +46,7 @@ TEST_CASE("first keys that see everything change no bit") {
       with.window = window;
       Tensor<float> out({2, time, 4 * 20});
       scaled_dot_product_attention<float, Cpu>(
-          {.options = with, .q = qkv, .first_keys = first, .out = out, .log_sum_exp = Tensor<float>({2, 4, time})});
+          {.options = with, .q = qkv, .first_keys = first, .out = out, .exponentials = Tensor<float>({2, 2, 4, time})});
       return std::vector<float>(out.span().begin(), out.span().end());
     };
     CHECK(out_of({}, 0) == out_of(Tensor<std::int32_t>::zeros({2, time}), 0));
@@ -56,13 +56,13 @@ TEST_CASE("first keys that see everything change no bit") {
 
 TEST_CASE("first keys that fall, are of another shape or negative, and windows that look ahead are errors") {
   const auto qkv = random_tensor<float>({2, 3, 24}, 1);
-  const Tensor<float> out({2, 3, 8}), log_sum_exp({2, 1, 3});
+  const Tensor<float> out({2, 3, 8}), exponentials({2, 2, 1, 3});
   const auto attend = [&](const Tensor<std::int32_t>& first, bool causal, std::int64_t window) {
     scaled_dot_product_attention<float, Cpu>({.options = {.heads = 1, .causal = causal, .window = window},
                                               .q = qkv,
                                               .first_keys = first,
                                               .out = out,
-                                              .log_sum_exp = log_sum_exp});
+                                              .exponentials = exponentials});
   };
   CHECK_THROWS_WITH(attend(Tensor<std::int32_t>::from({2, 3}, std::vector<std::int32_t>{0, 0, 1, 0, 2, 1}), true, 0),
                     "attention: first_keys fall from 2 to 1 at query 2 of sequence 1");

@@ -128,7 +128,7 @@ Tensor<std::int32_t> first_keys(const Case& c) {
 
 template <typename T>
 struct Results {
-  Tensor<T> out, log_sum_exp, dq, dkv;
+  Tensor<T> out, exponentials, dq, dkv;
 };
 
 // kv undefined: q is packed.
@@ -136,7 +136,7 @@ template <typename T>
 Results<T> run(const Case& c, const Tensor<T>& q, const Tensor<T>& kv, const Tensor<T>& dout) {
   constexpr T nan = std::numeric_limits<T>::quiet_NaN();
   const Results<T> results{.out = Tensor<T>(c.out()),
-                           .log_sum_exp = Tensor<T>({c.batch, c.heads, c.queries}),
+                           .exponentials = Tensor<T>({2, c.batch, c.heads, c.queries}),
                            .dq = Tensor<T>::full(q.shape(), nan),
                            .dkv = kv.defined() ? Tensor<T>::full(kv.shape(), nan) : Tensor<T>()};
   scaled_dot_product_attention<T, Cpu>({.options = c.options(),
@@ -145,14 +145,14 @@ Results<T> run(const Case& c, const Tensor<T>& q, const Tensor<T>& kv, const Ten
                                         .key_padding_mask = key_padding_mask(c),
                                         .first_keys = first_keys(c),
                                         .out = results.out,
-                                        .log_sum_exp = results.log_sum_exp});
+                                        .exponentials = results.exponentials});
   scaled_dot_product_attention_backward<T, Cpu>({.options = c.options(),
                                                  .q = q,
                                                  .kv = kv,
                                                  .key_padding_mask = key_padding_mask(c),
                                                  .first_keys = first_keys(c),
                                                  .out = results.out,
-                                                 .log_sum_exp = results.log_sum_exp,
+                                                 .exponentials = results.exponentials,
                                                  .dout = dout,
                                                  .dq = results.dq,
                                                  .dkv = results.dkv});
@@ -178,7 +178,7 @@ void compare_with_naive(const Case& c) {
   const auto results = run(c, q, kv, dout);
   const Expected expected = naive(c, as_doubles(q), as_doubles(kv), as_doubles(dout));
   require_close(results.out, expected.out, tolerance<T>(1e-5));
-  require_close(results.log_sum_exp, expected.log_sum_exp, tolerance<T>(1e-5));
+  require_close(log_sums(results.exponentials), expected.log_sum_exp, tolerance<T>(1e-5));
   require_close(results.dq, expected.dq, tolerance<T>(2e-5));
   require_close(results.dkv, expected.dkv, tolerance<T>(4e-5));
 }
@@ -241,10 +241,14 @@ TEMPLATE_TEST_CASE("attention of half types to values of another size", "", bflo
   const auto kv = random_tensor<T>(c.kv(), 2);
   const auto dout = random_tensor<T>(c.out(), 3);
   const Tensor<T> out(c.out()), dq(c.q()), dkv(c.kv());
-  const Tensor<float> log_sum_exp({c.batch, c.heads, c.queries});
+  const Tensor<float> exponentials({2, c.batch, c.heads, c.queries});
   const auto options = c.options();
-  scaled_dot_product_attention<T, Cpu>(
-      {.options = options, .q = q, .kv = kv, .key_padding_mask = key_padding_mask(c), .out = out, .log_sum_exp = log_sum_exp});
+  scaled_dot_product_attention<T, Cpu>({.options = options,
+                                        .q = q,
+                                        .kv = kv,
+                                        .key_padding_mask = key_padding_mask(c),
+                                        .out = out,
+                                        .exponentials = exponentials});
   const Expected expected = naive(c, as_doubles(q), as_doubles(kv), as_doubles(dout));
   require_close(out, expected.out, 0.03);
   scaled_dot_product_attention_backward<T, Cpu>({.options = options,
@@ -252,7 +256,7 @@ TEMPLATE_TEST_CASE("attention of half types to values of another size", "", bflo
                                                  .kv = kv,
                                                  .key_padding_mask = key_padding_mask(c),
                                                  .out = out,
-                                                 .log_sum_exp = log_sum_exp,
+                                                 .exponentials = exponentials,
                                                  .dout = dout,
                                                  .dq = dq,
                                                  .dkv = dkv});
@@ -280,7 +284,7 @@ TEMPLATE_TEST_CASE("packed self-attention", "", float, double) {
     const Expected expected =
         naive(c, as_doubles(columns(qkv, 0, width)), as_doubles(columns(qkv, width, 2 * kv_heads * size)), as_doubles(dout));
     require_close(results.out, expected.out, tolerance<T>(1e-5));
-    require_close(results.log_sum_exp, expected.log_sum_exp, tolerance<T>(1e-5));
+    require_close(log_sums(results.exponentials), expected.log_sum_exp, tolerance<T>(1e-5));
     require_close(columns(results.dq, 0, width), expected.dq, tolerance<T>(2e-5));
     require_close(columns(results.dq, width, 2 * kv_heads * size), expected.dkv, tolerance<T>(2e-5));
   }
@@ -293,6 +297,56 @@ TEST_CASE("attention of large scores does not overflow") {
   for (const float element : results.dq.span()) REQUIRE(std::isfinite(element));
 }
 
+// A query of `large` and keys beside 1: the scores are large + 0, 1, 2, ..., which float holds.
+TEST_CASE("attention of large scores is as exact as of small ones, forward and backward") {
+  const Case c{1, 3, 5, 1, 1, 1, false, false};
+  const auto kv_of = [&](float first, float step) {
+    auto kv = random_tensor<float>(c.kv(), 2);
+    for (std::int64_t key = 0; key < c.keys; ++key) kv.at(0, key, 0) = first + step * static_cast<float>(key);
+    return kv;
+  };
+  const auto dout = random_tensor<float>(c.out(), 3);
+  const auto small = run(c, Tensor<float>::full(c.q(), 1), kv_of(0, 1), dout);
+  constexpr float large = 0x1p20F;
+  const auto beside = run(c, Tensor<float>::full(c.q(), large), kv_of(1, 1 / large), dout);
+  require_close(beside.out, as_doubles(small.out), 1e-6);
+  for (std::int64_t key = 0; key < c.keys; ++key) {
+    CHECK(beside.dkv.at(0, key, 0) / large == Approx(small.dkv.at(0, key, 0)).margin(1e-6));
+    CHECK(beside.dkv.at(0, key, 1) == Approx(small.dkv.at(0, key, 1)).margin(1e-6));
+  }
+}
+
+TEST_CASE("attention takes scores of any finite size, and negative scales with hidden keys") {
+  for (const std::int64_t queries : {1, 2}) {
+    for (const bool padded : {false, true}) {
+      const Case c{1, queries, 4, 1, 1, 1, false, padded};
+      AttentionOptions options = c.options();
+      options.scale = -1;
+      const auto q = Tensor<float>::full(c.q(), 1);
+      const auto kv = Tensor<float>::from(c.kv(), {3e31F, 1, 2e31F, 2, 2e31F, 4, 2.5e31F, 8});
+      const auto hidden = key_padding_mask(c);
+      const Tensor<float> out(c.out()), exponentials({2, 1, 1, queries}), dq(c.q()), dkv(c.kv());
+      scaled_dot_product_attention<float, Cpu>(
+          {.options = options, .q = q, .kv = kv, .key_padding_mask = hidden, .out = out, .exponentials = exponentials});
+      scaled_dot_product_attention_backward<float, Cpu>({.options = options,
+                                                         .q = q,
+                                                         .kv = kv,
+                                                         .key_padding_mask = hidden,
+                                                         .out = out,
+                                                         .exponentials = exponentials,
+                                                         .dout = Tensor<float>::full(c.out(), 1),
+                                                         .dq = dq,
+                                                         .dkv = dkv});
+      CAPTURE(queries, padded);
+      for (const float element : out.span()) CHECK(element == 3);  // the mean of the values of both smallest products
+      for (std::int64_t key = 0; key < c.keys; ++key) {
+        const double share = key == 1 || key == 2 ? 0.5 * static_cast<double>(queries) : 0;
+        CHECK(static_cast<double>(dkv.at(0, key, 1)) == share);
+      }
+    }
+  }
+}
+
 TEST_CASE("attention gives the same bits for any number of threads") {
   const Case c{2, 100, 100, 3, 3, 32, true, false};
   const auto qkv = random_tensor<float>({2, 100, 288}, 1);
@@ -302,28 +356,28 @@ TEST_CASE("attention gives the same bits for any number of threads") {
   with_threads(1, [&] { one = run(c, qkv, {}, dout); });
   with_threads(3, [&] { three = run(c, qkv, {}, dout); });
   require_identical(one.out, three.out);
-  require_identical(one.log_sum_exp, three.log_sum_exp);
+  require_identical(one.exponentials, three.exponentials);
   require_identical(one.dq, three.dq);
 }
 
 TEST_CASE("a cache may be larger than the keys in use") {
   const auto q = random_tensor<float>({1, 1, 8}, 1);
   const auto kv = random_tensor<float>({1, 9, 16}, 2);
-  Tensor<float> out(q.shape()), of_part(q.shape()), log_sum_exp({1, 2, 1});
+  Tensor<float> out(q.shape()), of_part(q.shape()), exponentials({2, 1, 2, 1});
   scaled_dot_product_attention<float, Cpu>(
-      {.options = {.heads = 2, .keys = 4}, .q = q, .kv = kv, .out = out, .log_sum_exp = log_sum_exp});
+      {.options = {.heads = 2, .keys = 4}, .q = q, .kv = kv, .out = out, .exponentials = exponentials});
   scaled_dot_product_attention<float, Cpu>({.options = {.heads = 2},
                                             .q = q,
                                             .kv = kv.reshape({9, 16}).narrow(0, 4).reshape({1, 4, 16}),
                                             .out = of_part,
-                                            .log_sum_exp = log_sum_exp});
+                                            .exponentials = exponentials});
   require_identical(out, of_part);
 }
 
 TEST_CASE("attention says which shape does not fit") {
-  const Tensor<float> q({2, 4, 6}), kv({2, 3, 12}), log_sum_exp({2, 2, 4});
+  const Tensor<float> q({2, 4, 6}), kv({2, 3, 12}), exponentials({2, 2, 2, 4});
   const auto run = [&](const AttentionOptions& options, const Tensor<float>& keys) {
-    scaled_dot_product_attention<float, Cpu>({.options = options, .q = q, .kv = keys, .out = q, .log_sum_exp = log_sum_exp});
+    scaled_dot_product_attention<float, Cpu>({.options = options, .q = q, .kv = keys, .out = q, .exponentials = exponentials});
   };
   CHECK_THROWS_WITH(run({.heads = 2, .causal = true}, kv), "attention: causal, but 4 queries are more than 3 keys");
   CHECK_THROWS_WITH(run({.heads = 3, .kv_heads = 2}, kv), "attention: 3 heads cannot share 2 heads of keys and values");

@@ -35,7 +35,7 @@ struct Pass {
                 .q = q,
                 .kv = kv,
                 .out = Tensor<T>(dout.shape()),
-                .log_sum_exp = Tensor<Accumulate<T>>({c.batch, c.heads, c.queries})} {
+                .exponentials = Tensor<Accumulate<T>>({2, c.batch, c.heads, c.queries})} {
     if (c.document > 0) {
       forward.first_keys = Tensor<std::int32_t>({c.batch, c.queries});
       for (std::int64_t i = 0; i < c.batch * c.queries; ++i) {
@@ -62,7 +62,7 @@ struct Pass {
             .key_padding_mask = of.key_padding_mask,
             .first_keys = of.first_keys,
             .out = of.out,
-            .log_sum_exp = of.log_sum_exp,
+            .exponentials = of.exponentials,
             .dout = dout,
             .dq = unset(q),
             .dkv = unset(kv)};
@@ -114,12 +114,12 @@ TEMPLATE_TEST_CASE("attention of a GPU's kernels is that of the CPU", "", float,
       scaled_dot_product_attention(here.forward);
       run_tiles(team_size, attention_forward_tile(there.forward, there.sizes()), c.rows);
       require_same(there.forward.out, here.forward.out);
-      require_same(there.forward.log_sum_exp, here.forward.log_sum_exp);
+      require_same(there.forward.exponentials, here.forward.exponentials);
 
       const auto expected = here.backward(here.forward);
       const auto got = there.backward(here.forward);
       scaled_dot_product_attention_backward(expected);
-      const Tensor<Accumulate<T>> delta(got.log_sum_exp.shape());
+      const Tensor<Accumulate<T>> delta(got.exponentials.narrow(0, 1).shape());
       const auto tiles = attention_backward_tiles(got, there.sizes(), delta);
       run_tiles(team_size, tiles.queries, c.rows);
       run_tiles(team_size, tiles.keys, c.rows);
@@ -134,9 +134,9 @@ TEST_CASE("a query that sees no key gets zeros from a GPU's kernels too") {
   pass.forward.key_padding_mask = Tensor<std::int32_t>::full({1, 6}, 1);
   run_tiles(2, attention_forward_tile(pass.forward, pass.sizes()), 2);
   for (const float element : pass.forward.out.span()) REQUIRE(element == 0);
-  for (const float element : pass.forward.log_sum_exp.span()) REQUIRE(element == 0);
+  for (const float element : pass.forward.exponentials.span()) REQUIRE(element == 0);
   const auto backward = pass.backward(pass.forward);
-  const Tensor<float> delta(pass.forward.log_sum_exp.shape());
+  const Tensor<float> delta(pass.forward.exponentials.narrow(0, 1).shape());
   const auto tiles = attention_backward_tiles(backward, pass.sizes(), delta);
   run_tiles(2, tiles.queries, 2);
   run_tiles(2, tiles.keys, 2);
@@ -149,8 +149,27 @@ TEST_CASE("a query that is not finite is not hidden by a GPU's kernels") {
   pass.q.data()[1] = std::numeric_limits<float>::quiet_NaN();  // the tensor of the pass too
   run_tiles(2, attention_forward_tile(pass.forward, pass.sizes()), 2);
   CHECK(std::isnan(pass.forward.out.data()[0]));
-  CHECK(std::isnan(pass.forward.log_sum_exp.data()[0]));
+  CHECK(std::isnan(pass.forward.exponentials.at(1, 0, 0, 0)));
   CHECK(std::isfinite(pass.forward.out.data()[pass.forward.out.numel() - 1]));
+}
+
+TEST_CASE("a GPU's kernels take scores of any finite size, and negative scales with hidden keys") {
+  for (const bool padded : {false, true}) {
+    Pass<float> pass({1, 2, 4, 4, 1, 1, 1, false, false, padded, 2});
+    pass.forward.options.scale = -1;
+    std::fill_n(pass.q.data(), 2, 1.0F);  // the tensors of the pass too
+    std::copy_n(std::array{3e31F, 1.0F, 2e31F, 2.0F, 2e31F, 4.0F, 2.5e31F, 8.0F}.data(), 8, pass.kv.data());
+    std::fill_n(pass.dout.data(), 2, 1.0F);
+    run_tiles(2, attention_forward_tile(pass.forward, pass.sizes()), 2);
+    for (const float element : pass.forward.out.span()) CHECK(element == 3);
+    const auto backward = pass.backward(pass.forward);
+    const Tensor<float> delta({1, 1, 2});
+    const auto tiles = attention_backward_tiles(backward, pass.sizes(), delta);
+    run_tiles(2, tiles.queries, 2);
+    run_tiles(2, tiles.keys, 2);
+    const float shares[] = {0, 1, 1, 0};
+    for (std::int64_t key = 0; key < 4; ++key) CHECK(backward.dkv.at(0, key, 1) == shares[key]);
+  }
 }
 
 TEST_CASE("a GPU's attention of large scores does not overflow") {
@@ -158,7 +177,7 @@ TEST_CASE("a GPU's attention of large scores does not overflow") {
   for (float& element : pass.q.span()) element *= 30;  // the tensor of the pass too
   run_tiles(1, attention_forward_tile(pass.forward, pass.sizes()), 8);
   const auto backward = pass.backward(pass.forward);
-  const Tensor<float> delta(pass.forward.log_sum_exp.shape());
+  const Tensor<float> delta(pass.forward.exponentials.narrow(0, 1).shape());
   const auto tiles = attention_backward_tiles(backward, pass.sizes(), delta);
   run_tiles(1, tiles.queries, 8);
   run_tiles(1, tiles.keys, 8);

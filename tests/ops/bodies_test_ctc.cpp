@@ -11,7 +11,7 @@ template <typename T>
 struct Case {
   CtcInput<T, Cpu> input;
   Tensor<T> losses;
-  Tensor<T> alpha;
+  Tensor<double> alpha;
   Tensor<T> dlosses;
 
   Case()
@@ -27,8 +27,8 @@ struct Case {
 };
 
 template <typename T>
-Tensor<T> gradient_by_teams(const Case<T>& of, const Tensor<T>& alpha, int size) {
-  const Tensor<T> beta({4, 2, 9});
+Tensor<T> gradient_by_teams(const Case<T>& of, const Tensor<double>& alpha, int size) {
+  const Tensor<double> beta({4, 2, 9});
   const Tensor<std::int32_t> next({4, 4});
   const Tensor<T> gradient(of.input.log_probabilities.shape());
   run_rows(size, 4, CtcBackward<T>{of.samples(), alpha.data(), of.dlosses.data(), beta.data(), next.data(), gradient.data()});
@@ -49,12 +49,36 @@ TEMPLATE_TEST_CASE("CTC by teams", "", float, double) {
     if (!zero_infinity) expected = expected.narrow(0, 2);
     for (const int size : {1, 3, 8}) {
       CAPTURE(size);
-      const Tensor<T> losses({4}), alpha({4, 9, 9});
+      const Tensor<T> losses({4});
+      const Tensor<double> alpha({4, 9, 9});
       run_rows(size, 4, CtcForward<T>{of.samples(), losses.data(), alpha.data()});
       if (zero_infinity) require_close(losses, as_doubles(of.losses), tolerance<T>(1e-6));
       const Tensor<T> gradient = gradient_by_teams(of, alpha, size);
       require_close(gradient.narrow(0, expected.dim(0)), as_doubles(expected), tolerance<T>(1e-6));
     }
+  }
+}
+
+TEST_CASE("CTC of many rows and large logarithms is as exact in float as in double") {
+  constexpr std::int64_t time = 3000, classes = 5, labels = 40;
+  for (const float offset : {0.0F, -1024.0F}) {
+    const auto x = random_tensor<float>({1, time, classes}, 1);
+    Tensor<double> wide(x.shape());
+    for (std::int64_t i = 0; i < x.numel(); ++i) wide.data()[i] = static_cast<double>(x.data()[i] += offset);
+    Tensor<std::int32_t> targets({1, labels});
+    for (std::int64_t i = 0; i < labels; ++i) targets.data()[i] = static_cast<std::int32_t>(1 + i * i % 4);
+    const auto gradient_of = [&]<typename T>(const Tensor<T>& log_probabilities) {
+      const CtcInput<T, Cpu> input{.log_probabilities = log_probabilities,
+                                   .targets = targets,
+                                   .input_lengths = Tensor<std::int32_t>::full({1}, time),
+                                   .target_lengths = Tensor<std::int32_t>::full({1}, labels)};
+      Tensor<T> losses({1}), gradient(x.shape());
+      Tensor<double> alpha({1, time, 2 * labels + 1});
+      ctc_loss(input, losses, alpha);
+      ctc_loss_backward(input, alpha, Tensor<T>::full({1}, T(labels)), gradient);
+      return gradient;
+    };
+    require_close(gradient_of(x), as_doubles(gradient_of(wide)), 3e-5);
   }
 }
 

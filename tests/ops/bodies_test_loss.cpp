@@ -15,7 +15,7 @@ struct Case {
   Case(std::int64_t rows, std::int64_t classes, bool smoothed, bool weighted)
       : logits(random_tensor<T>({rows, classes}, 1, 5)),
         targets({rows}),
-        log_sum_exp({rows}),
+        exponentials({2, rows}),
         options{.ignore_index = 2,
                 .label_smoothing = smoothed ? 0.1 : 0,
                 .class_weight = weighted ? random_tensor<A>({classes}, 2) : Tensor<A>()} {
@@ -37,7 +37,7 @@ struct Case {
 
   Tensor<T> logits;
   Tensor<std::int32_t> targets;
-  Tensor<A> log_sum_exp;
+  Tensor<A> exponentials;
   CrossEntropyOptions<A, Cpu> options;
   double weight_sum = 0;
 };
@@ -57,13 +57,13 @@ void check(Case<T> of, int size) {
   CAPTURE(Width, size, of.options.label_smoothing, of.options.class_weight.defined());
   const std::int64_t count = of.targets.numel();
   const auto rows = of.template rows<Width>();
-  const auto expected = cross_entropy(of.logits, of.targets, of.log_sum_exp, of.options);
+  const auto expected = cross_entropy(of.logits, of.targets, of.exponentials, of.options);
 
-  const Tensor<A> log_sum_exp({count});
+  const Tensor<A> exponentials({2, count});
   const Tensor<double> losses({count});
-  run_rows(size, count, CrossEntropyForward<Width, T>{rows, log_sum_exp.data(), losses.data()});
+  run_rows(size, count, CrossEntropyForward<Width, T>{rows, exponentials.data(), losses.data()});
   const Tensor<double> sums = total(rows, losses, size);
-  require_close(log_sum_exp, as_doubles(of.log_sum_exp), tolerance<A>(1e-6));
+  require_close(exponentials, as_doubles(of.exponentials), tolerance<A>(1e-6));
   const auto require_sums = [&](const Tensor<double>& got) {
     CHECK(got.data()[0] == Approx(expected.sum).epsilon(tolerance<A>(1e-5)));
     CHECK(got.data()[1] == Approx(expected.target_weight));
@@ -73,18 +73,18 @@ void check(Case<T> of, int size) {
 
   Tensor<A> expected_losses({count});
   const Tensor<A> row_losses({count});
-  cross_entropy_rows(of.logits, of.targets, of.log_sum_exp, expected_losses, of.options);
-  run_rows(size, count, CrossEntropyLosses<Width, T>{rows, log_sum_exp.data(), row_losses.data()});
+  cross_entropy_rows(of.logits, of.targets, of.exponentials, expected_losses, of.options);
+  run_rows(size, count, CrossEntropyLosses<Width, T>{rows, exponentials.data(), row_losses.data()});
   require_close(row_losses, as_doubles(expected_losses), tolerance<A>(1e-5));
 
   Tensor<T> expected_dlogits(of.logits.shape());
   const Tensor<T> dlogits(of.logits.shape());
   const auto dlosses = random_tensor<A>({count}, 3);
-  cross_entropy_rows_backward(of.logits, of.targets, of.log_sum_exp, dlosses, expected_dlogits, of.options);
-  run_rows(size, count, CrossEntropyGradient<Width, T>{rows, log_sum_exp.data(), {{}, dlosses.data()}, dlogits.data()});
+  cross_entropy_rows_backward(of.logits, of.targets, of.exponentials, dlosses, expected_dlogits, of.options);
+  run_rows(size, count, CrossEntropyGradient<Width, T>{rows, exponentials.data(), {{}, dlosses.data()}, dlogits.data()});
   require_close(dlogits, as_doubles(expected_dlogits), rounding<T>(2e-6));
 
-  cross_entropy_backward(of.logits, of.targets, of.log_sum_exp, A(0.25), expected_dlogits, of.options);
+  cross_entropy_backward(of.logits, of.targets, of.exponentials, A(0.25), expected_dlogits, of.options);
   run_rows(size, count, CrossEntropyInPlace<Width, T>{rows, A(0.25), of.logits.data(), losses.data()});
   require_close(of.logits, as_doubles(expected_dlogits), rounding<T>(2e-6));
   require_sums(total(rows, losses, size));
@@ -103,6 +103,20 @@ TEMPLATE_TEST_CASE("cross-entropy by teams", "", float, double, bfloat16, float1
   }
 }
 
+TEST_CASE("by teams, large logits have the bits of small ones") {
+  const auto run = [](float offset) {
+    Case<float> of(7, 64, true, true);
+    for (std::int64_t i = 0; i < of.logits.numel(); ++i) of.logits.data()[i] = offset + static_cast<float>(i * i % 7 % 6);
+    const auto rows = of.rows<4>();
+    const Tensor<double> losses({7});
+    const Tensor<float> dlogits(of.logits.shape());
+    run_rows(3, 7, CrossEntropyForward<4, float>{rows, of.exponentials.data(), losses.data()});
+    run_rows(3, 7, CrossEntropyGradient<4, float>{rows, of.exponentials.data(), {{0.5F}, nullptr}, dlogits.data()});
+    return std::pair(as_doubles(losses), as_doubles(dlogits));
+  };
+  CHECK((run(1e7F) == run(0)));
+}
+
 TEST_CASE("by teams, a target that is no class is reported by its row and makes loss and gradient NaN") {
   for (const std::int32_t wrong : {-1, 11}) {
     Case<float> of(5, 11, false, true);
@@ -118,12 +132,12 @@ TEST_CASE("by teams, a target that is no class is reported by its row and makes 
   }
 }
 
-TEST_CASE("by teams, a class of probability zero leaves log_sum_exp finite") {
+TEST_CASE("by teams, a class of probability zero leaves the exponentials finite") {
   Case<float> of(1, 16, false, false);
   for (std::int64_t j = 0; j < 15; ++j) of.logits.data()[j] = -std::numeric_limits<float>::infinity();
   of.logits.data()[15] = 3;
-  const Tensor<float> log_sum_exp({1});
+  const Tensor<float> exponentials({2, 1});
   const Tensor<double> losses({1});
-  run_rows(2, 1, CrossEntropyForward<4, float>{of.rows<4>(), log_sum_exp.data(), losses.data()});
-  CHECK(log_sum_exp.item() == 3);
+  run_rows(2, 1, CrossEntropyForward<4, float>{of.rows<4>(), exponentials.data(), losses.data()});
+  CHECK(as_doubles(exponentials) == Doubles{3, 1});
 }

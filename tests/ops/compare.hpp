@@ -37,6 +37,18 @@ Doubles as_doubles(const Tensor<T>& tensor) {
   return {tensor.data(), tensor.data() + tensor.numel()};
 }
 
+// largest + log(sum) of exponentials[2, ...]; 0 where both are.
+template <typename T>
+Tensor<T> log_sums(const Tensor<T>& exponentials) {
+  const std::int64_t count = exponentials.numel() / 2;
+  Tensor<T> result({count});
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T sum = exponentials.data()[count + i];
+    result.data()[i] = sum == T(0) ? T(0) : exponentials.data()[i] + std::log(sum);
+  }
+  return result;
+}
+
 template <typename T>
 double tolerance(double float_tolerance) {
   return sizeof(T) == 4 ? float_tolerance : float_tolerance * 1e-8;

@@ -27,8 +27,10 @@ TEMPLATE_TEST_CASE("CTC on the GPU", "", float, double) {
                          .options = {.zero_infinity = true}};
   for (std::int64_t i = 0; i < batch * labels; ++i) input.targets.data()[i] = static_cast<std::int32_t>(1 + i * i % 8);
   const auto on_gpu = there(input);
-  Tensor<T> losses({batch}), alpha({batch, time, 2 * labels + 1}), gradient(input.log_probabilities.shape());
-  Tensor<T, Cuda> losses_there({batch}), alpha_there(alpha.shape()), gradient_there(gradient.shape());
+  Tensor<T> losses({batch}), gradient(input.log_probabilities.shape());
+  Tensor<double> alpha({batch, time, 2 * labels + 1});
+  Tensor<T, Cuda> losses_there({batch}), gradient_there(gradient.shape());
+  Tensor<double, Cuda> alpha_there(alpha.shape());
   ctc_loss(input, losses, alpha);
   ctc_loss(on_gpu, losses_there, alpha_there);
   require_same(losses_there, losses, 10);

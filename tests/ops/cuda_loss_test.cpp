@@ -29,33 +29,33 @@ void check(std::int64_t rows, std::int64_t classes, bool smoothed, bool weighted
     options.class_weight = random_tensor<A>({classes}, 2);
     options_there.class_weight = options.class_weight.template to<Cuda>();
   }
-  Tensor<A> log_sum_exp({rows});
-  Tensor<A, Cuda> log_sum_exp_there({rows});
-  const auto result = cross_entropy(logits, targets, log_sum_exp, options);
-  const auto result_there = cross_entropy(logits_there, targets_there, log_sum_exp_there, options_there);
+  Tensor<A> exponentials({2, rows});
+  Tensor<A, Cuda> exponentials_there({2, rows});
+  const auto result = cross_entropy(logits, targets, exponentials, options);
+  const auto result_there = cross_entropy(logits_there, targets_there, exponentials_there, options_there);
   const auto close = [](double sum) { return Approx(sum).epsilon(tolerance<A>(1e-5)).margin(tolerance<A>(1e-5)); };
   CHECK(result_there.sum.item() == close(result.sum));
   CHECK(result_there.target_weight.item() == Approx(result.target_weight));
-  require_same(log_sum_exp_there, log_sum_exp, 10);
+  require_same(exponentials_there, exponentials, 10);
 
   Tensor<A> losses({rows});
   Tensor<A, Cuda> losses_there({rows});
-  cross_entropy_rows(logits, targets, log_sum_exp, losses, options);
-  cross_entropy_rows(logits_there, targets_there, log_sum_exp_there, losses_there, options_there);
+  cross_entropy_rows(logits, targets, exponentials, losses, options);
+  cross_entropy_rows(logits_there, targets_there, exponentials_there, losses_there, options_there);
   require_same(losses_there, losses, 10);
 
   Tensor<T> dlogits(logits.shape());
   Tensor<T, Cuda> dlogits_there(logits.shape());
   const auto dlosses = random_tensor<A>({rows}, 3);
-  cross_entropy_rows_backward(logits, targets, log_sum_exp, dlosses, dlogits, options);
-  cross_entropy_rows_backward(logits_there, targets_there, log_sum_exp_there, dlosses.template to<Cuda>(), dlogits_there,
+  cross_entropy_rows_backward(logits, targets, exponentials, dlosses, dlogits, options);
+  cross_entropy_rows_backward(logits_there, targets_there, exponentials_there, dlosses.template to<Cuda>(), dlogits_there,
                               options_there);
   require_same(dlogits_there, dlogits, 10);
 
-  cross_entropy_backward(logits, targets, log_sum_exp, A(0.25), dlogits, options);
+  cross_entropy_backward(logits, targets, exponentials, A(0.25), dlogits, options);
   const Scalar<A, Cuda> quarter_there(Tensor<A, Cuda>::full({}, A(0.25)));
   dlogits_there = logits_there.clone();
-  cross_entropy_backward(dlogits_there, targets_there, log_sum_exp_there, quarter_there, dlogits_there, options_there);
+  cross_entropy_backward(dlogits_there, targets_there, exponentials_there, quarter_there, dlogits_there, options_there);
   require_same(dlogits_there, dlogits, 10);
 
   dlogits_there = logits_there.clone();
@@ -81,17 +81,17 @@ TEMPLATE_TEST_CASE("cross-entropy on the GPU", "", float, double, bfloat16, floa
 
 TEST_CASE("on the GPU a target that is no class makes the loss NaN, and the first row is named where the host waits") {
   const auto logits = Tensor<float, Cuda>::zeros({2, 2, 4});
-  Tensor<float, Cuda> log_sum_exp({2, 2});
+  Tensor<float, Cuda> exponentials({2, 2, 2});
   for (const std::int32_t wrong : {4, -1}) {
     const std::int32_t values[] = {0, ignored_target, wrong, 77};
     const auto targets = Tensor<std::int32_t, Cuda>::from({2, 2}, values);
-    CHECK(std::isnan(cross_entropy(logits, targets, log_sum_exp).sum.item()));
+    CHECK(std::isnan(cross_entropy(logits, targets, exponentials).sum.item()));
     Tensor<double, Cuda> sums({3});
-    cross_entropy_sums(logits, targets, log_sum_exp, sums);
+    cross_entropy_sums(logits, targets, exponentials, sums);
     CHECK_THROWS_WITH(cross_entropy_result(sums, targets, 4),
                       "cross_entropy: the target of row 2 is " + std::to_string(wrong) + ", but must lie in [0, 4) or be -100");
     Tensor<float, Cuda> losses({4});
-    cross_entropy_rows(logits, targets, log_sum_exp, losses);
+    cross_entropy_rows(logits, targets, exponentials, losses);
     CHECK(std::isnan(losses.to<Cpu>().data()[2]));
   }
 }

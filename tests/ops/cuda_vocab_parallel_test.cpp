@@ -41,19 +41,19 @@ TEMPLATE_TEST_CASE("cross-entropy of a part of the classes", "", float, double, 
   for (const std::int64_t classes : {0, 37, 800}) {
     CAPTURE(classes);
     const auto logits = random_tensor<T>({333, classes}, 1, 5);
-    Tensor<A> log_sum_exp({333});
+    Tensor<A> exponentials({2, 333});
     Tensor<A> of_targets({333});
-    Tensor<A, Cuda> log_sum_exp_there({333});
+    Tensor<A, Cuda> exponentials_there({2, 333});
     Tensor<A, Cuda> of_targets_there({333});
-    partial_cross_entropy(logits, targets, held, log_sum_exp, of_targets);
-    partial_cross_entropy(logits.template to<Cuda>(), targets.to<Cuda>(), held, log_sum_exp_there, of_targets_there);
+    partial_cross_entropy(logits, targets, held, exponentials, of_targets);
+    partial_cross_entropy(logits.template to<Cuda>(), targets.to<Cuda>(), held, exponentials_there, of_targets_there);
     require_same(of_targets_there, of_targets);
     if (classes == 0) continue;
-    require_close(log_sum_exp_there.template to<Cpu>(), as_doubles(log_sum_exp), tolerance<A>(1e-6));
+    require_close(exponentials_there.template to<Cpu>(), as_doubles(exponentials), tolerance<A>(1e-6));
     Tensor<T> dlogits(logits.shape());
     Tensor<T, Cuda> dlogits_there(logits.shape());
-    partial_cross_entropy_backward(logits, targets, held, log_sum_exp, A(0.5), dlogits);
-    partial_cross_entropy_backward(logits.template to<Cuda>(), targets.to<Cuda>(), held, log_sum_exp_there, A(0.5),
+    partial_cross_entropy_backward(logits, targets, held, exponentials, A(0.5), dlogits);
+    partial_cross_entropy_backward(logits.template to<Cuda>(), targets.to<Cuda>(), held, exponentials_there, A(0.5),
                                    dlogits_there);
     require_same(dlogits_there, dlogits);
   }
@@ -63,12 +63,13 @@ TEMPLATE_TEST_CASE("the ranks' parts of a cross-entropy", "", float, double) {
   using T = TestType;
   auto targets = random_index(333, held.total, 5);
   targets.data()[5] = ignored_target;
-  const auto parts = random_tensor<T>({4, 333}, 1, 3);
-  Tensor<T> log_sum_exp({333});
-  Tensor<T, Cuda> log_sum_exp_there({333});
-  const auto here = join_cross_entropy(parts, targets, log_sum_exp);
-  const auto there = join_cross_entropy(parts.template to<Cuda>(), targets.to<Cuda>(), log_sum_exp_there);
-  require_same(log_sum_exp_there, log_sum_exp);
+  const auto parts = random_tensor<T>({7, 333}, 1, 3);
+  for (T& element : parts.span()) element = std::abs(element) + 1;  // sums are not below 1
+  Tensor<T> exponentials({2, 333});
+  Tensor<T, Cuda> exponentials_there({2, 333});
+  const auto here = join_cross_entropy(parts, targets, exponentials);
+  const auto there = join_cross_entropy(parts.template to<Cuda>(), targets.to<Cuda>(), exponentials_there);
+  require_same(exponentials_there, exponentials);
   CHECK(there.sum.item() == Approx(here.sum));
   CHECK(there.target_weight.item() == here.target_weight);
 }

@@ -1,5 +1,6 @@
 #include "trireme/ops/loss/loss.hpp"
 
+#include <limits>
 #include <utility>
 
 #include "ops/compare.hpp"
@@ -44,17 +45,17 @@ TEMPLATE_TEST_CASE("cross-entropy forward and backward", "", float, double) {
       loss += lse.back() - static_cast<double>(x[target]);
       ++target_weight;
     }
-    Tensor<T> log_sum_exp({rows});
-    const auto result = cross_entropy(logits, targets, log_sum_exp);
+    Tensor<T> exponentials({2, rows});
+    const auto result = cross_entropy(logits, targets, exponentials);
     CHECK(result.target_weight == target_weight);
     CHECK(result.sum == Approx(loss).epsilon(tolerance<T>(1e-6)).margin(tolerance<T>(1e-6)));
-    require_close(log_sum_exp, lse, tolerance<T>(1e-6));
+    require_close(log_sums(exponentials), lse, tolerance<T>(1e-6));
 
     Tensor<T> dlogits = Tensor<T>::full(logits.shape(), 9);
-    cross_entropy_backward(logits, targets, log_sum_exp, T(0.25), dlogits);
+    cross_entropy_backward(logits, targets, exponentials, T(0.25), dlogits);
     require_close(dlogits, gradient, tolerance<T>(1e-6));
     Tensor<T> in_place = logits.clone();
-    cross_entropy_backward(in_place, targets, log_sum_exp, T(0.25), in_place);
+    cross_entropy_backward(in_place, targets, exponentials, T(0.25), in_place);
     require_identical(in_place, dlogits);
 
     in_place = logits.clone();
@@ -96,17 +97,61 @@ TEMPLATE_TEST_CASE("cross-entropy of smoothed labels", "", float, double) {
         }
       }
       const CrossEntropyOptions<T, Cpu> options{.label_smoothing = smoothing, .class_weight = weighted ? weight : Tensor<T>()};
-      Tensor<T> log_sum_exp({rows}), dlogits(logits.shape()), losses({rows});
-      CHECK(cross_entropy(logits, targets, log_sum_exp, options).sum ==
+      Tensor<T> exponentials({2, rows}), dlogits(logits.shape()), losses({rows});
+      CHECK(cross_entropy(logits, targets, exponentials, options).sum ==
             Approx(loss).epsilon(tolerance<T>(1e-6)).margin(tolerance<T>(1e-6)));
-      cross_entropy_backward(logits, targets, log_sum_exp, T(0.25), dlogits, options);
+      cross_entropy_backward(logits, targets, exponentials, T(0.25), dlogits, options);
       require_close(dlogits, gradient, tolerance<T>(4e-6));
-      cross_entropy_rows(logits, targets, log_sum_exp, losses, options);
+      cross_entropy_rows(logits, targets, exponentials, losses, options);
       double total = 0;
       for (const T of_row : losses.span()) total += static_cast<double>(of_row);
       CHECK(total == Approx(loss).epsilon(tolerance<T>(4e-6)).margin(tolerance<T>(1e-6)));
     }
   }
+}
+
+// Whole numbers up to 5, and beside them an offset that float holds: all differences are exact.
+TEST_CASE("cross-entropy of large logits has the bits of small ones") {
+  constexpr std::int64_t rows = 23, classes = 50;
+  const auto targets = targets_of(rows, classes);
+  const auto weight = random_tensor<float>({classes}, 2);
+  for (const double smoothing : {0.0, 0.3}) {
+    for (const bool weighted : {false, true}) {
+      const CrossEntropyOptions<float, Cpu> options{.label_smoothing = smoothing,
+                                                    .class_weight = weighted ? weight : Tensor<float>()};
+      const auto run = [&](float offset, float factor) {
+        Tensor<float> logits({rows, classes}), exponentials({2, rows}), dlogits(logits.shape()), losses({rows});
+        for (std::int64_t i = 0; i < logits.numel(); ++i) {
+          logits.data()[i] = offset + factor * static_cast<float>(i * i % 7 % 6);
+        }
+        Doubles results{cross_entropy(logits, targets, exponentials, options).sum};
+        cross_entropy_backward(logits, targets, exponentials, 0.25F, dlogits, options);
+        cross_entropy_rows(logits, targets, exponentials, losses, options);
+        Tensor<double> sums({3});
+        cross_entropy_in_place(logits, targets, 0.25F, sums, options);
+        for (const auto& part : {as_doubles(dlogits), as_doubles(losses), as_doubles(logits), as_doubles(sums)}) {
+          results.insert(results.end(), part.begin(), part.end());
+        }
+        return results;
+      };
+      const Doubles small = run(0, 1);
+      for (const float offset : {1e5F, -1e6F, 1e7F}) {
+        CAPTURE(smoothing, weighted, offset);
+        CHECK((run(offset, 1) == small));
+      }
+      CHECK((run(1e30F, 0) == run(0, 0)));
+    }
+  }
+}
+
+TEST_CASE("cross-entropy of rows that hold -infinity alone is nan") {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  Tensor<float> logits = Tensor<float>::full({1, 20}, -infinity);
+  Tensor<float> exponentials({2, 1}), dlogits(logits.shape());
+  const auto target = Tensor<std::int32_t>::full({1}, 3);
+  CHECK(std::isnan(cross_entropy(logits, target, exponentials).sum));
+  cross_entropy_backward(logits, target, exponentials, 1.0F, dlogits);
+  for (const float element : dlogits.span()) CHECK(std::isnan(element));
 }
 
 TEST_CASE("cross-entropy gives the same bits for any number of threads") {
@@ -115,11 +160,11 @@ TEST_CASE("cross-entropy gives the same bits for any number of threads") {
   for (const double smoothing : {0.0, 0.1}) {
     const CrossEntropyOptions<float, Cpu> options{.label_smoothing = smoothing};
     const auto run = [&](int threads) {
-      Tensor<float> log_sum_exp({3000}), losses({3000});
+      Tensor<float> exponentials({2, 3000}), losses({3000});
       double sum = 0;
       with_threads(threads, [&] {
-        sum = cross_entropy(logits, targets, log_sum_exp, options).sum;
-        cross_entropy_rows(logits, targets, log_sum_exp, losses, options);
+        sum = cross_entropy(logits, targets, exponentials, options).sum;
+        cross_entropy_rows(logits, targets, exponentials, losses, options);
       });
       return std::pair(sum, as_doubles(losses));
     };
@@ -129,11 +174,11 @@ TEST_CASE("cross-entropy gives the same bits for any number of threads") {
 
 TEST_CASE("cross-entropy refuses a target that is no class") {
   const auto logits = Tensor<float>::zeros({3, 4});
-  Tensor<float> log_sum_exp({3});
+  Tensor<float> exponentials({2, 3});
   for (const std::int32_t wrong : {4, -1}) {
     const std::int32_t values[] = {0, ignored_target, wrong};
     CHECK_THROWS_WITH(
-        cross_entropy(logits, Tensor<std::int32_t>::from({3}, values), log_sum_exp),
+        cross_entropy(logits, Tensor<std::int32_t>::from({3}, values), exponentials),
         ContainsSubstring("the target of row 2 is " + std::to_string(wrong) + ", but must lie in [0, 4) or be -100"));
   }
 }

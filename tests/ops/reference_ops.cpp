@@ -143,18 +143,18 @@ void run_cross_entropy(OpFixture& fixture) {
   const std::int64_t rows = batch * places;
   const auto targets = fixture.indices("target").reshape({rows});
   const auto logits = transposed(stored.reshape({batch, classes, places}), 1, 2).reshape({rows, classes});
-  Tensor<float> log_sum_exp({rows});
+  Tensor<float> exponentials({2, rows});
   Tensor<float> dlogits(logits.shape());
-  const auto result = cross_entropy(logits, targets, log_sum_exp, options);
+  const auto result = cross_entropy(logits, targets, exponentials, options);
   const std::string reduction = hyper.at("reduction");
   if (reduction == "none") {
     Tensor<float> losses({rows});
-    cross_entropy_rows(logits, targets, log_sum_exp, losses, options);
-    cross_entropy_rows_backward(logits, targets, log_sum_exp, fixture.input("gout_out"), dlogits, options);
+    cross_entropy_rows(logits, targets, exponentials, losses, options);
+    cross_entropy_rows_backward(logits, targets, exponentials, fixture.input("gout_out"), dlogits, options);
     fixture.result("out", losses);
   } else {
     const double share = reduction == "mean" ? 1 / result.target_weight : 1;
-    cross_entropy_backward(logits, targets, log_sum_exp, static_cast<float>(share), dlogits, options);
+    cross_entropy_backward(logits, targets, exponentials, static_cast<float>(share), dlogits, options);
     fixture.result("out", Tensor<float>::full({}, static_cast<float>(result.sum * share)));
   }
   fixture.result("grad_logits", transposed(dlogits.reshape({batch, places, classes}), 1, 2));
@@ -233,21 +233,21 @@ void run_attention(OpFixture& fixture) {
   Tensor<std::int32_t> hidden, first_keys;
   if (hyper.at("key_padding_mask")) hidden = fixture.indices("key_padding_mask");
   if (fixture.has("first_keys")) first_keys = fixture.indices("first_keys");
-  const Tensor<float> out(dout.shape()), log_sum_exp({q.dim(0), heads, q.dim(1)}), dq(q.shape()), dkv(kv.shape());
+  const Tensor<float> out(dout.shape()), exponentials({2, q.dim(0), heads, q.dim(1)}), dq(q.shape()), dkv(kv.shape());
   scaled_dot_product_attention<float, Cpu>({.options = options,
                                             .q = q,
                                             .kv = kv,
                                             .key_padding_mask = hidden,
                                             .first_keys = first_keys,
                                             .out = out,
-                                            .log_sum_exp = log_sum_exp});
+                                            .exponentials = exponentials});
   scaled_dot_product_attention_backward<float, Cpu>({.options = options,
                                                      .q = q,
                                                      .kv = kv,
                                                      .key_padding_mask = hidden,
                                                      .first_keys = first_keys,
                                                      .out = out,
-                                                     .log_sum_exp = log_sum_exp,
+                                                     .exponentials = exponentials,
                                                      .dout = dout,
                                                      .dq = dq,
                                                      .dkv = dkv});

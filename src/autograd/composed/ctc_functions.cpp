@@ -15,13 +15,13 @@ struct Ctc {
 
   template <typename T, typename D>
   void forward(const Tensor<T, D>& x, const Tensor<std::int32_t, D>& targets, const Tensor<std::int32_t, D>& input_lengths,
-               const Tensor<std::int32_t, D>& target_lengths, Tensor<T, D>& losses, Tensor<T, D>& alpha) const {
+               const Tensor<std::int32_t, D>& target_lengths, Tensor<T, D>& losses, Tensor<double, D>& alpha) const {
     ops::ctc_loss({x, targets, input_lengths, target_lengths, options}, losses, alpha);
   }
   template <typename T, typename D>
   void backward(const Tensor<T, D>& dlosses, const Tensor<T, D>& x, const Tensor<std::int32_t, D>& targets,
                 const Tensor<std::int32_t, D>& input_lengths, const Tensor<std::int32_t, D>& target_lengths,
-                const Tensor<T, D>& alpha, const Gradient<T, D>& dx) const {
+                const Tensor<double, D>& alpha, const Gradient<T, D>& dx) const {
     Tensor<T, D> gradient(x.shape());
     ops::ctc_loss_backward({x, targets, input_lengths, target_lengths, options}, alpha, dlosses, gradient);
     dx.give(std::move(gradient));
@@ -44,7 +44,7 @@ Variable<T, D> ctc_losses(const Variable<T, D>& log_probabilities, const Tensor<
     require(shape.size() == 3 && targets.shape().size() == 2,
             "ctc_loss: log_probabilities {} and targets {} are not [batch, time, classes] and [batch, labels]", shape,
             targets.shape());
-    return std::tuple(Result<T, D>{{shape[0]}}, internal(Result<T, D>{{shape[0], shape[1], 2 * targets.dim(1) + 1}}));
+    return std::tuple(Result<T, D>{{shape[0]}}, internal(Result<double, D>{{shape[0], shape[1], 2 * targets.dim(1) + 1}}));
   };
   return record(Ctc{options}, results, kept(log_probabilities), kept(targets), kept(input_lengths), kept(target_lengths));
 }

@@ -13,19 +13,19 @@ struct Attention {
 
   template <typename T, typename D, typename A = Accumulate<T>>
   void forward(const Tensor<T, D>& q, const Tensor<T, D>& kv, const Tensor<std::int32_t, D>& key_padding_mask,
-               const Tensor<std::int32_t, D>& first_keys, Tensor<T, D>& out, Tensor<A, D>& log_sum_exp) const {
+               const Tensor<std::int32_t, D>& first_keys, Tensor<T, D>& out, Tensor<A, D>& exponentials) const {
     ops::scaled_dot_product_attention<T, D>({.options = without_idle_window(q, kv),
                                              .q = q,
                                              .kv = kv,
                                              .key_padding_mask = key_padding_mask,
                                              .first_keys = first_keys,
                                              .out = out,
-                                             .log_sum_exp = log_sum_exp});
+                                             .exponentials = exponentials});
   }
   template <typename T, typename D, typename A = Accumulate<T>>
   void backward(const Tensor<T, D>& dout, const Tensor<T, D>& q, const Tensor<T, D>& kv,
                 const Tensor<std::int32_t, D>& key_padding_mask, const Tensor<std::int32_t, D>& first_keys,
-                const Tensor<T, D>& out, const Tensor<A, D>& log_sum_exp, const Gradient<T, D>& dq,
+                const Tensor<T, D>& out, const Tensor<A, D>& exponentials, const Gradient<T, D>& dq,
                 const Gradient<T, D>& dkv) const {
     Tensor<T, D> of_q(q.shape());
     // Rows of a cache that are not in use have no gradient.
@@ -36,7 +36,7 @@ struct Attention {
                                                       .key_padding_mask = key_padding_mask,
                                                       .first_keys = first_keys,
                                                       .out = out,
-                                                      .log_sum_exp = log_sum_exp,
+                                                      .exponentials = exponentials,
                                                       .dout = dout,
                                                       .dq = of_q,
                                                       .dkv = of_kv});
@@ -102,7 +102,7 @@ Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Varia
                                             const Tensor<std::int32_t, D>& first_keys) {
   const auto results = [&] {
     const Shape shape = ops::attention_shape(q.shape(), kv.shape(), options);
-    return std::tuple(kept(Result<T, D>{shape}), internal(Result<Accumulate<T>, D>{{shape[0], options.heads, shape[1]}}));
+    return std::tuple(kept(Result<T, D>{shape}), internal(Result<Accumulate<T>, D>{{2, shape[0], options.heads, shape[1]}}));
   };
   return record(Attention{options}, results, kept(q), kept(optional(kv)), kept(optional(key_padding_mask)),
                 kept(optional(first_keys)));

@@ -69,17 +69,17 @@ struct CrossEntropy {
 
   template <typename T>
   void forward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, const Tensor<A, D>&,
-               Scalar<double, D>& target_weight, Tensor<A, D>& sum, Tensor<A, D>& log_sum_exp) const {
-    const ops::CrossEntropyResult<D> result = ops::cross_entropy(logits, targets, log_sum_exp, options);
+               Scalar<double, D>& target_weight, Tensor<A, D>& sum, Tensor<A, D>& exponentials) const {
+    const ops::CrossEntropyResult<D> result = ops::cross_entropy(logits, targets, exponentials, options);
     sum = ops::full<A>({}, result.sum);
     target_weight = result.target_weight;
   }
   template <typename T>
   void backward(const Tensor<A, D>& dsum, const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                const Tensor<A, D>& log_sum_exp, const Gradient<T, D>& dlogits) const {
+                const Tensor<A, D>& exponentials, const Gradient<T, D>& dlogits) const {
     // The logits are rarely needed again: their gradient takes their place.
     Tensor<T, D> gradient = logits.shares_storage() ? Tensor<T, D>(logits.shape()) : logits;
-    ops::cross_entropy_backward(logits, targets, log_sum_exp, Scalar<A, D>(dsum), gradient, options);
+    ops::cross_entropy_backward(logits, targets, exponentials, Scalar<A, D>(dsum), gradient, options);
     dlogits.give(std::move(gradient));
   }
   void describe(Attributes& to) const { describe_options(options, to); }
@@ -92,15 +92,15 @@ struct CrossEntropyRows {
 
   template <typename T>
   void forward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, const Tensor<A, D>&, Tensor<A, D>& losses,
-               Tensor<A, D>& log_sum_exp) const {
-    ops::cross_entropy(logits, targets, log_sum_exp, options);
-    ops::cross_entropy_rows(logits, targets, log_sum_exp, losses, options);
+               Tensor<A, D>& exponentials) const {
+    ops::cross_entropy(logits, targets, exponentials, options);
+    ops::cross_entropy_rows(logits, targets, exponentials, losses, options);
   }
   template <typename T>
   void backward(const Tensor<A, D>& dlosses, const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                const Tensor<A, D>& log_sum_exp, const Gradient<T, D>& dlogits) const {
+                const Tensor<A, D>& exponentials, const Gradient<T, D>& dlogits) const {
     Tensor<T, D> gradient(logits.shape());
-    ops::cross_entropy_rows_backward(logits, targets, log_sum_exp, dlosses, gradient, options);
+    ops::cross_entropy_rows_backward(logits, targets, exponentials, dlosses, gradient, options);
     dlogits.give(std::move(gradient));
   }
   void describe(Attributes& to) const { describe_options(options, to); }
@@ -114,7 +114,7 @@ Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<
   using A = Accumulate<T>;
   const auto results = [&] {
     require_targets(logits, targets);
-    return std::tuple(Result<A, D>{}, internal(Result<A, D>{{targets.numel()}}));
+    return std::tuple(Result<A, D>{}, internal(Result<A, D>{{2, targets.numel()}}));
   };
   Loss<A, D> loss{.sum = {}, .nominal_targets = targets.numel()};
   loss.sum = record(CrossEntropy<A, D>{options}, results, kept(logits), kept(targets), optional(options.class_weight),
@@ -128,7 +128,7 @@ Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits, cons
   using A = Accumulate<T>;
   const auto results = [&] {
     require_targets(logits, targets);
-    return std::tuple(Result<A, D>{targets.shape()}, internal(Result<A, D>{{targets.numel()}}));
+    return std::tuple(Result<A, D>{targets.shape()}, internal(Result<A, D>{{2, targets.numel()}}));
   };
   return record(CrossEntropyRows<A, D>{options}, results, kept(logits), kept(targets), optional(options.class_weight));
 }

@@ -191,24 +191,24 @@ struct VocabParallelCrossEntropy {
 
   template <typename T, typename D, typename A = Accumulate<T>>
   void forward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, Scalar<double, D>& target_weight,
-               Tensor<A, D>& sum, Tensor<A, D>& log_sum_exp) const {
+               Tensor<A, D>& sum, Tensor<A, D>& exponentials) const {
     const std::int64_t rows = targets.numel();
-    // Each rank's log-sum-exps and, in the last row, the logits of the targets: one sum tells all of them to all.
-    Tensor<A, D> parts = Tensor<A, D>::full({axis.size() + 1, rows}, A(0));
-    Tensor<A, D> own = parts.narrow(axis.rank(), 1).reshape({rows});
-    Tensor<A, D> of_targets = parts.narrow(axis.size(), 1).reshape({rows});
+    // Each rank's exponentials and, in the last row, the logits of the targets: one sum tells all of them to all.
+    Tensor<A, D> parts = Tensor<A, D>::full({2 * axis.size() + 1, rows}, A(0));
+    Tensor<A, D> own = parts.narrow(2 * axis.rank(), 2);
+    Tensor<A, D> of_targets = parts.narrow(2 * axis.size(), 1).reshape({rows});
     ops::partial_cross_entropy(logits, targets, held, own, of_targets);
     axis.all_reduce(parts.span(), ReduceOp::sum, "vocabulary-parallel cross-entropy").wait_on_stream();
-    const ops::CrossEntropyResult<D> result = ops::join_cross_entropy(parts, targets, log_sum_exp);
+    const ops::CrossEntropyResult<D> result = ops::join_cross_entropy(parts, targets, exponentials);
     sum = ops::full<A>({}, result.sum);
     target_weight = result.target_weight;
   }
   template <typename T, typename D, typename A = Accumulate<T>>
   void backward(const Tensor<A, D>& dsum, const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                const Tensor<A, D>& log_sum_exp, const Gradient<T, D>& dlogits) const {
+                const Tensor<A, D>& exponentials, const Gradient<T, D>& dlogits) const {
     // As in cross_entropy the gradient takes the place of the logits.
     Tensor<T, D> gradient = logits.shares_storage() ? Tensor<T, D>(logits.shape()) : logits;
-    ops::partial_cross_entropy_backward(logits, targets, held, log_sum_exp, Scalar<A, D>(dsum), gradient);
+    ops::partial_cross_entropy_backward(logits, targets, held, exponentials, Scalar<A, D>(dsum), gradient);
     dlogits.give(std::move(gradient));
   }
 };
@@ -295,7 +295,7 @@ Loss<Accumulate<T>, D> vocab_parallel_cross_entropy(const Variable<T, D>& logits
   using A = Accumulate<T>;
   Loss<A, D> loss{.sum = {}, .nominal_targets = targets.numel()};
   loss.sum = record(VocabParallelCrossEntropy{{.first = first_class, .total = classes}, axis},
-                    std::tuple(Result<A, D>{}, internal(Result<A, D>{{targets.numel()}})), kept(logits), kept(targets),
+                    std::tuple(Result<A, D>{}, internal(Result<A, D>{{2, targets.numel()}})), kept(logits), kept(targets),
                     written(loss.target_weight));
   return loss;
 }

@@ -86,8 +86,9 @@ Matrix<T> part_of_out(const Tensor<T, Cpu>& out, const AttentionSizes& sizes, co
           sizes.out_width()};
 }
 template <typename A>
-A* part_of_sums(const Tensor<A, Cpu>& log_sum_exp, const AttentionSizes& sizes, const GroupPlace& place) {
-  return log_sum_exp.data() + (place.sequence * sizes.heads + place.kv_head * sizes.group()) * sizes.queries;
+AttentionSums<A> part_of_sums(A* exponentials, const AttentionSizes& sizes, const GroupPlace& place) {
+  const AttentionSums<A> all{exponentials, exponentials + sizes.batch * sizes.heads * sizes.queries};
+  return all.from((place.sequence * sizes.heads + place.kv_head * sizes.group()) * sizes.queries);
 }
 
 // Calls body(head, place, workspace) for every group of heads of every sequence, on the threads of this rank. For half types
@@ -205,7 +206,7 @@ void Attention<Cpu>::forward(const AttentionForward<T, Cpu>& pass, const Attenti
   for_each_group<T>(pass, sizes, false, 1, [&](const AttentionHead<A>& head, const GroupPlace& place, A* workspace) {
     const auto part = part_of_out(pass.out, sizes, place);
     const auto out = floats_for(part, workspace);
-    kernels.forward(head, out.data, out.stride, part_of_sums(pass.log_sum_exp, sizes, place), workspace);
+    kernels.forward(head, out.data, out.stride, part_of_sums(pass.exponentials.data(), sizes, place), workspace);
     write(out, part);
   });
 }
@@ -227,7 +228,7 @@ void Attention<Cpu>::backward(const AttentionBackward<T, Cpu>& pass, const Atten
                      {.out = out.data,
                       .dout = dout.data,
                       .out_stride = out.stride,
-                      .log_sum_exp = part_of_sums(pass.log_sum_exp, sizes, place),
+                      .sums = part_of_sums<const A>(pass.exponentials.data(), sizes, place),
                       .dq = dq.data,
                       .dk = dk.data,
                       .dv = dv.data},

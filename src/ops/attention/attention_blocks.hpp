@@ -112,9 +112,9 @@ void zero(T* data, std::int64_t count) {
 
 // Hidden keys among the first `count` scores of a row get no probability.
 template <typename T>
-void hide(const std::int32_t* hidden, std::int64_t count, T* scores) {
-  constexpr T infinity = static_cast<T>(__builtin_inf());
-  for (std::int64_t j = 0; hidden != nullptr && j < count; ++j) scores[j] = hidden[j] != 0 ? -infinity : scores[j];
+void hide(const std::int32_t* hidden, std::int64_t count, T scale, T* scores) {
+  const T never = static_cast<T>(scale < T(0) ? __builtin_inf() : -__builtin_inf());
+  for (std::int64_t j = 0; hidden != nullptr && j < count; ++j) scores[j] = hidden[j] != 0 ? never : scores[j];
 }
 
 constexpr std::int64_t padding = 16;  // so that rows of scores do not fall on the same cache sets

@@ -4,6 +4,7 @@
 
 #include "ops/attention/attention_sizes.hpp"
 #include "ops/attention/attention_tiles_body.hpp"
+#include "ops/reduce/exponentials.hpp"
 #include "trireme/math/exponential.hpp"
 
 // Attention for teams (device/cuda/team.hpp). A team keeps a tile of a head's queries, or of its keys, in scratch memory while
@@ -32,17 +33,22 @@ struct AttentionInput {
     const std::int64_t of_window = window > 0 ? query + offset() + 1 - window : 0;
     return first > of_window ? first : of_window;
   }
+  // In place of q . k where a query does not see the key: -infinity when it is scaled.
+  TRIREME_HOST_DEVICE Accumulate<T> never() const {
+    return static_cast<Accumulate<T>>(scale < Accumulate<T>(0) ? __builtin_inf() : -__builtin_inf());
+  }
+  TRIREME_HOST_DEVICE std::int64_t all_queries() const { return sizes.batch * sizes.heads * sizes.queries; }
 };
 
 // The forward pass of a tile of queries, by the running softmax.
 template <typename T>
 struct AttentionForwardTile {
   using A = Accumulate<T>;
-  static constexpr TileCounts counts{.wide = 4, .square = 1, .columns = 3};
+  static constexpr TileCounts counts{.wide = 4, .square = 1, .columns = 4};
 
   AttentionInput<T> in;
-  T* out;          // [batch, queries, heads, size]
-  A* log_sum_exp;  // [batch, heads, queries]
+  T* out;           // [batch, queries, heads, size]
+  A* exponentials;  // [2, batch, heads, queries]
   int rows = tile_rows(counts, in.sizes.size, sizeof(A));
 
   TRIREME_HOST_DEVICE std::int64_t size() const { return in.sizes.size; }
@@ -52,8 +58,7 @@ struct AttentionForwardTile {
 
   template <typename Team>
   TRIREME_HOST_DEVICE void operator()(const Team& team, std::int64_t item, A* memory) const {
-    constexpr A infinity = static_cast<A>(__builtin_inf());
-    constexpr A lowest = A(-1e30);
+    constexpr A lowest = -static_cast<A>(__builtin_inf());
     const AttentionSizes& sizes = in.sizes;
     const std::int64_t size = sizes.size;
     const TilePlace place = TilePlace::of(item, sizes.heads, sizes.queries, rows);
@@ -64,6 +69,7 @@ struct AttentionForwardTile {
     const Tile<A> total = scratch.wide();
     const Tile<A> p = scratch.square();
     A* const largest = scratch.column();  // of scale * score, so far
+    A* const shift = scratch.column();    // the same, or 0 where no score is above -infinity
     A* const sum = scratch.column();      // of exp(scale * score - largest)
     A* const factor = scratch.column();   // by which earlier sums shrink
 
@@ -85,17 +91,19 @@ struct AttentionForwardTile {
       load(team, in.v + from, sizes.kv_stride, keys, size, v);
       team.wait();
       for_each_element(team, place.rows, keys, [&](int i, int key) {
-        p.at(i, key) = in.sees(place.sequence, place.first + i, first + key) ? in.scale * dot(q, i, k, key, size) : -infinity;
+        p.at(i, key) = in.sees(place.sequence, place.first + i, first + key) ? dot(q, i, k, key, size) : in.never();
       });
       team.wait();
       for_each_row(team, place.rows, [&](int i) {
         A top = largest[i];
-        for (int key = 0; key < keys; ++key) top = p.at(i, key) > top ? p.at(i, key) : top;
-        factor[i] = math::exp(largest[i] - top);
+        for (int key = 0; key < keys; ++key) top = in.scale * p.at(i, key) > top ? in.scale * p.at(i, key) : top;
+        factor[i] = top == lowest ? A(1) : math::exp(largest[i] - top);
         largest[i] = top;
+        shift[i] = top == lowest ? A(0) : top;
       });
       team.wait();
-      for_each_element(team, place.rows, keys, [&](int i, int key) { p.at(i, key) = math::exp(p.at(i, key) - largest[i]); });
+      for_each_element(team, place.rows, keys,
+                       [&](int i, int key) { p.at(i, key) = math::exp(in.scale * p.at(i, key) - shift[i]); });
       team.wait();
       for_each_element(team, place.rows, size, [&](int i, int j) {
         A products = 0;
@@ -103,9 +111,9 @@ struct AttentionForwardTile {
         total.at(i, j) = total.at(i, j) * factor[i] + products;
       });
       for_each_row(team, place.rows, [&](int i) {
-        A exponentials = 0;
-        for (int key = 0; key < keys; ++key) exponentials += p.at(i, key);
-        sum[i] = sum[i] * factor[i] + exponentials;
+        A of_keys = 0;
+        for (int key = 0; key < keys; ++key) of_keys += p.at(i, key);
+        sum[i] = sum[i] * factor[i] + of_keys;
       });
       team.wait();
     }
@@ -114,8 +122,10 @@ struct AttentionForwardTile {
     for_each_element(team, place.rows, size, [&](int i, int j) {
       to[i * sizes.width() + j] = rounded<T>(sum[i] == A(0) ? A(0) : total.at(i, j) / sum[i]);  // 0 where no key is seen
     });
-    A* const logs = log_sum_exp + (place.sequence * sizes.heads + place.head) * sizes.queries + place.first;
-    for_each_row(team, place.rows, [&](int i) { logs[i] = sum[i] == A(0) ? A(0) : largest[i] + math::log(sum[i]); });
+    const std::int64_t sums = (place.sequence * sizes.heads + place.head) * sizes.queries + place.first;
+    for_each_row(team, place.rows, [&](int i) {
+      keep_exponentials({sum[i] == A(0) ? A(0) : largest[i], sum[i]}, exponentials, in.all_queries(), sums + i);
+    });
   }
 };
 
@@ -127,17 +137,23 @@ struct AttentionBackwardInput {
   AttentionInput<T> forward;
   const T* out;  // as dout: [batch, queries, heads, size]
   const T* dout;
-  const A* log_sum_exp;  // as delta: [batch, heads, queries]
-  A* delta;              // dout . out, which the kernel of the queries leaves to that of the keys
+  const A* exponentials;  // [2, batch, heads, queries]
+  A* delta;               // [batch, heads, queries]: dout . out, which the kernel of the queries leaves to that of the keys
 
   struct Gradient {
     A p;      // probability that a query gives a key
     A score;  // gradient of q . k
   };
-  // `score` is q . k, and dp the gradient of p.
-  TRIREME_HOST_DEVICE Gradient gradient(bool sees, A score, A dp, A log_sum, A delta_of_query) const {
-    const A p = sees ? math::exp(forward.scale * score - log_sum) : A(0);
+  // `score` is q . k, dp the gradient of p, and `share` what exponentials are multiplied by.
+  TRIREME_HOST_DEVICE Gradient gradient(bool sees, A score, A dp, A largest, A share, A delta_of_query) const {
+    const A p = sees ? share * math::exp(forward.scale * score - largest) : A(0);
     return {p, forward.scale * p * (dp - delta_of_query)};
+  }
+  // What gradient() wants to know of the query number `sums` of all.
+  TRIREME_HOST_DEVICE void load_query(std::int64_t sums, A& largest, A& share) const {
+    const Exponentials<A> of_query = exponentials_at(exponentials, forward.all_queries(), sums);
+    largest = of_query.largest;
+    share = of_query.sum == A(0) ? A(0) : A(1) / of_query.sum;  // 0 where no key is seen
   }
 };
 
@@ -145,7 +161,7 @@ struct AttentionBackwardInput {
 template <typename T>
 struct AttentionQueryGradientTile {
   using A = Accumulate<T>;
-  static constexpr TileCounts counts{.wide = 5, .square = 1, .columns = 2};
+  static constexpr TileCounts counts{.wide = 5, .square = 1, .columns = 3};
 
   AttentionBackwardInput<T> in;
   T* dq;  // as q
@@ -170,7 +186,8 @@ struct AttentionQueryGradientTile {
     const Tile<A> k = scratch.wide();
     const Tile<A> v = scratch.wide();
     const Tile<A> ds = scratch.square();
-    A* const log_sum = scratch.column();
+    A* const largest = scratch.column();
+    A* const share = scratch.column();
     A* const delta = scratch.column();
 
     const std::int64_t row = place.sequence * sizes.queries + place.first;
@@ -181,7 +198,7 @@ struct AttentionQueryGradientTile {
     for_each_element(team, place.rows, size, [&](int i, int j) { total.at(i, j) = 0; });
     team.wait();
     for_each_row(team, place.rows, [&](int i) {
-      log_sum[i] = in.log_sum_exp[sums + i];
+      in.load_query(sums + i, largest[i], share[i]);
       delta[i] = in.delta[sums + i] = dot(dout, i, k, i, size);
     });
     team.wait();
@@ -197,7 +214,7 @@ struct AttentionQueryGradientTile {
       team.wait();
       for_each_element(team, place.rows, keys, [&](int i, int key) {
         ds.at(i, key) = in.gradient(forward.sees(place.sequence, place.first + i, first + key), dot(q, i, k, key, size),
-                                    dot(dout, i, v, key, size), log_sum[i], delta[i])
+                                    dot(dout, i, v, key, size), largest[i], share[i], delta[i])
                             .score;
       });
       team.wait();
@@ -216,7 +233,7 @@ struct AttentionQueryGradientTile {
 template <typename T>
 struct AttentionKeyGradientTile {
   using A = Accumulate<T>;
-  static constexpr TileCounts counts{.wide = 6, .square = 2, .columns = 2};
+  static constexpr TileCounts counts{.wide = 6, .square = 2, .columns = 3};
 
   AttentionBackwardInput<T> in;
   T* dk;  // as k
@@ -244,7 +261,8 @@ struct AttentionKeyGradientTile {
     const Tile<A> dout = scratch.wide();
     const Tile<A> p = scratch.square();
     const Tile<A> ds = scratch.square();
-    A* const log_sum = scratch.column();
+    A* const largest = scratch.column();
+    A* const share = scratch.column();
     A* const delta = scratch.column();
 
     const std::int64_t from = (place.sequence * sizes.key_rows + place.first) * sizes.kv_stride + place.head * size;
@@ -262,13 +280,13 @@ struct AttentionKeyGradientTile {
         load(team, forward.q + row * sizes.q_stride + head * size, sizes.q_stride, queries, size, q);
         load(team, in.dout + row * width + head * size, width, queries, size, dout);
         for_each_row(team, queries, [&](int i) {
-          log_sum[i] = in.log_sum_exp[sums + i];
+          in.load_query(sums + i, largest[i], share[i]);
           delta[i] = in.delta[sums + i];
         });
         team.wait();
         for_each_element(team, queries, place.rows, [&](int i, int key) {
           const auto gradient = in.gradient(forward.sees(place.sequence, first + i, place.first + key), dot(q, i, k, key, size),
-                                            dot(dout, i, v, key, size), log_sum[i], delta[i]);
+                                            dot(dout, i, v, key, size), largest[i], share[i], delta[i]);
           p.at(i, key) = gradient.p;
           ds.at(i, key) = gradient.score;
         });

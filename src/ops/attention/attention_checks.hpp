@@ -21,7 +21,7 @@ AttentionSizes checked_attention_sizes(const Pass& pass) {
     require_shape("attention", "first_keys", pass.first_keys.shape(), {sizes.batch, sizes.queries});
   }
   require_shape("attention", "out", pass.out.shape(), {sizes.batch, sizes.queries, sizes.out_width()});
-  require_shape("attention", "log_sum_exp", pass.log_sum_exp.shape(), {sizes.batch, sizes.heads, sizes.queries});
+  require_shape("attention", "exponentials", pass.exponentials.shape(), {2, sizes.batch, sizes.heads, sizes.queries});
   return sizes;
 }
 

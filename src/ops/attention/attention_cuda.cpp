@@ -15,6 +15,8 @@
 #include "ops/attention/attention_tile_arguments.hpp"
 #include "ops/base/cudnn_plan_table.hpp"
 #include "ops/base/pack.hpp"
+#include "trireme/ops/array/fill.hpp"
+#include "trireme/ops/pointwise/functions.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -84,6 +86,12 @@ CudnnPlanTable<AttentionGraph>& backward_plans() {
   return plans;
 }
 
+// cuDNN leaves the log-sum-exp of each query, whose exponentials add up to 1, and reads it again.
+template <typename A>
+Tensor<A, Cuda> log_sums(const Tensor<A, Cuda>& exponentials) {
+  return add(exponentials.narrow(0, 1), log(exponentials.narrow(1, 1)));
+}
+
 // False where there is no plan.
 template <typename T>
 bool forward_by_cudnn(const AttentionForward<T, Cuda>& pass, const AttentionSizes& sizes) {
@@ -92,8 +100,10 @@ bool forward_by_cudnn(const AttentionForward<T, Cuda>& pass, const AttentionSize
   Arguments arguments(pass.options, sizes);
   arguments.add_inputs(attention_pointers(pass.q, pass.kv, sizes));
   arguments.add(attention_argument::out, pass.out.data());
-  arguments.add(attention_argument::log_sum_exp, pass.log_sum_exp.data());
+  arguments.add(attention_argument::log_sum_exp, pass.exponentials.data());
   arguments.execute(*plan);
+  Tensor<Accumulate<T>, Cuda> sums = pass.exponentials.narrow(1, 1);
+  fill_elements(sums, 1);
   return true;
 }
 
@@ -101,14 +111,15 @@ template <typename T>
 bool backward_by_cudnn(const AttentionBackward<T, Cuda>& pass, const AttentionSizes& sizes) {
   const CudnnPlan* const plan = backward_plans().find(graph_of<T>(pass.options, sizes));
   if (plan == nullptr) return false;
-  const Tensor<float, Cuda> dout_out_sums(pass.log_sum_exp.shape());
+  const Tensor<Accumulate<T>, Cuda> log_sum_exp = log_sums(pass.exponentials);
+  const Tensor<float, Cuda> dout_out_sums(log_sum_exp.shape());
   const Tensor<float, Cuda> dq_sums(pass.out.shape());
   const auto [dq, dk, dv] = attention_pointers(pass.dq, pass.dkv, sizes);
   Arguments arguments(pass.options, sizes);
   arguments.add_one();
   arguments.add_inputs(attention_pointers(pass.q, pass.kv, sizes));
   arguments.add(attention_argument::out, pass.out.data());
-  arguments.add(attention_argument::log_sum_exp, pass.log_sum_exp.data());
+  arguments.add(attention_argument::log_sum_exp, log_sum_exp.data());
   arguments.add(attention_argument::dout, pass.dout.data());
   arguments.add(attention_argument::dq, dq);
   arguments.add(attention_argument::dk, dk);
@@ -132,7 +143,7 @@ template <typename T>
 void Attention<Cuda>::forward(const AttentionForward<T, Cuda>& pass, const AttentionSizes& sizes) {
   require_one_size(sizes);
   if (sizes.batch == 0) return;
-  if (by_cudnn<T>(pass, sizes, {pass.q.data(), pass.kv.data(), pass.out.data(), pass.log_sum_exp.data()}) &&
+  if (by_cudnn<T>(pass, sizes, {pass.q.data(), pass.kv.data(), pass.out.data(), pass.exponentials.data()}) &&
       forward_by_cudnn(pass, sizes))
     return;
   run_tiles(attention_forward_tile(pass, sizes), "attention");
@@ -144,12 +155,12 @@ void Attention<Cuda>::backward(const AttentionBackward<T, Cuda>& pass, const Att
   require_one_size(sizes);
   if (sizes.batch == 0) return;
   if (by_cudnn<T>(pass, sizes,
-                  {pass.q.data(), pass.kv.data(), pass.out.data(), pass.log_sum_exp.data(), pass.dout.data(), pass.dq.data(),
+                  {pass.q.data(), pass.kv.data(), pass.out.data(), pass.exponentials.data(), pass.dout.data(), pass.dq.data(),
                    pass.dkv.data()}) &&
       backward_by_cudnn(pass, sizes)) {
     return;
   }
-  const Tensor<Accumulate<T>, Cuda> delta(pass.log_sum_exp.shape());
+  const Tensor<Accumulate<T>, Cuda> delta({sizes.batch, sizes.heads, sizes.queries});
   const auto tiles = attention_backward_tiles(pass, sizes, delta);
   run_tiles(tiles.queries, "attention_backward");
   run_tiles(tiles.keys, "attention_backward");

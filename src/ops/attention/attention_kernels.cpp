@@ -1,10 +1,14 @@
 #include "ops/attention/attention_kernels.hpp"
 
 #include "ops/attention/attention_blocks.hpp"
+#include "ops/reduce/exponentials.hpp"
 #include "trireme/math/exponential.hpp"
 
 namespace trireme::ops::TRIREME_ISA {
 namespace {
+
+template <typename T>
+constexpr T lowest = -static_cast<T>(__builtin_inf());
 
 // The running softmax of a block of queries.
 template <typename T>
@@ -14,7 +18,7 @@ struct Running {
 };
 
 // Turns the scores of one row into exp(scale * score - largest), 0 where the row does not see; returns what earlier
-// results must be multiplied by.
+// results must be multiplied by. As long as all scores are -infinity, the sum is 0.
 template <typename T>
 T exponentiate_row(T* scores, std::int64_t seen, std::int64_t width, T scale, T& largest, T& sum) {
   const auto count = static_cast<std::int32_t>(seen);
@@ -22,6 +26,9 @@ T exponentiate_row(T* scores, std::int64_t seen, std::int64_t width, T scale, T&
   T top = largest;
 #pragma omp simd reduction(max : top)
   for (std::int32_t j = 0; j < count; ++j) top = scale * scores[j] > top ? scale * scores[j] : top;
+  const T factor = top == lowest<T> ? T(1) : math::exp(largest - top);
+  largest = top;
+  top = top == lowest<T> ? T(0) : top;
   T total = 0;
 #pragma omp simd reduction(+ : total)
   for (std::int32_t j = 0; j < end; ++j) {
@@ -30,10 +37,14 @@ T exponentiate_row(T* scores, std::int64_t seen, std::int64_t width, T scale, T&
     scores[j] = kept;
     total += kept;
   }
-  const T factor = math::exp(largest - top);
   sum = sum * factor + total;
-  largest = top;
   return factor;
+}
+
+// What results that were summed must be multiplied by; 0 where no key is seen.
+template <typename T>
+T share_of(T sum) {
+  return sum == T(0) ? T(0) : T(1) / sum;
 }
 
 // Elements of a copy of rows whose vectors are not whole.
@@ -55,12 +66,9 @@ struct ForwardBuffers {
   T* out;
 };
 
-template <typename T>
-constexpr T lowest = T(-1e30);
-
 // One query against all keys, as in generation: nothing is used twice, so nothing is rearranged first.
 template <typename T>
-void forward_one_query(AttentionHead<T> head, T* out, T* log_sum_exp, const ForwardBuffers<T>& buffers) {
+void forward_one_query(AttentionHead<T> head, T* out, const AttentionSums<T>& sums, const ForwardBuffers<T>& buffers) {
   const std::int64_t passed = smaller(FirstKeys::of(head)(0), head.keys);
   head.k += passed * head.k_stride;
   head.v += passed * head.v_stride;
@@ -73,7 +81,7 @@ void forward_one_query(AttentionHead<T> head, T* out, T* log_sum_exp, const Forw
       const T* k = head.k + key * head.k_stride;
       scores[key] = sum_of<T>(head.size, [=](std::int64_t j) { return q[j] * k[j]; });
     }
-    hide(head.hidden, head.keys, scores);
+    hide(head.hidden, head.keys, head.scale, scores);
     T largest = lowest<T>;
     T sum = 0;
     exponentiate_row(scores, head.keys, head.keys, head.scale, largest, sum);
@@ -85,16 +93,16 @@ void forward_one_query(AttentionHead<T> head, T* out, T* log_sum_exp, const Forw
 #pragma omp simd
       for (std::int64_t j = 0; j < head.value_size; ++j) total[j] += probability * v[j];
     }
-    const T share = sum > T(0) ? T(1) / sum : T(0);
+    const T share = share_of(sum);
     for (std::int64_t j = 0; j < head.value_size; ++j) out[place * head.value_size + j] = buffers.out[j] * share;
-    log_sum_exp[place] = sum > T(0) ? largest + math::log(sum) : T(0);
+    sums.keep(place, largest, sum);
   }
 }
 
-// Queries of one head, whose rows of q, out and log_sum_exp are given.
+// Queries of one head, whose rows of q, out and sums are given.
 template <typename T>
 void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, const ForwardBuffers<T>& buffers, T* out,
-                     std::int64_t out_stride, T* log_sum_exp) {
+                     std::int64_t out_stride, const AttentionSums<T>& sums) {
   const std::int64_t value_size = head.value_size;
   const std::int64_t width = round_up<T>(value_size);
   const std::int64_t stride = score_stride<T>(head.keys);
@@ -130,7 +138,7 @@ void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, c
           const std::int64_t end = block.seen(row);
           const std::int64_t begin = larger(passed, block.passed(row, end));
           zero(scores + passed, begin - passed);
-          if (hidden != nullptr) hide(hidden + key + begin, end - begin, scores + begin);
+          if (hidden != nullptr) hide(hidden + key + begin, end - begin, scale, scores + begin);
           const T factor =
               exponentiate_row(scores + begin, end - begin, seen - begin, scale, running.largest[local], running.sum[local]);
           for (std::int64_t j = 0; goes_on && j < width; ++j) buffers.out[local * width + j] *= factor;
@@ -141,24 +149,23 @@ void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, c
     }
     for (std::int64_t row = query; row < query_end; ++row) {
       const std::int64_t local = row - query;
-      const T sum = running.sum[local];  // 0 where all keys are hidden
-      const T share = sum > T(0) ? T(1) / sum : T(0);
+      const T share = share_of(running.sum[local]);
       for (std::int64_t j = 0; j < value_size; ++j) out[row * out_stride + j] = buffers.out[local * width + j] * share;
-      log_sum_exp[row] = sum > T(0) ? running.largest[local] + math::log(sum) : T(0);
+      sums.keep(row, running.largest[local], running.sum[local]);
     }
   }
 }
 
 template <typename T>
-void forward(const AttentionHead<T>& head, T* out, std::int64_t out_stride, T* log_sum_exp, T* memory) {
+void forward(const AttentionHead<T>& head, T* out, std::int64_t out_stride, const AttentionSums<T>& sums, T* memory) {
   Workspace<T> workspace(memory);
   const ForwardBuffers<T> buffers(head.keys, head.size, head.value_size, workspace);
-  if (head.queries == 1) return forward_one_query(head, out, log_sum_exp, buffers);
+  if (head.queries == 1) return forward_one_query(head, out, sums, buffers);
   transpose_into_panels(head.k, head.k_stride, head.keys, head.size, buffers.key_panels);
   const Rows<T> v = whole_vectors(head.v, head.v_stride, head.keys, head.value_size, buffers.v_rows);
   for (std::int64_t place = 0; place < head.group; ++place) {
     forward_queries(head, head.q + place * head.size, v, buffers, out + place * head.value_size, out_stride,
-                    log_sum_exp + place * head.queries);
+                    sums.from(place * head.queries));
   }
 }
 
@@ -190,12 +197,14 @@ struct BackwardBuffers {
 // p holds the scores of a row and becomes its probabilities; ds holds the gradients of the probabilities and becomes those of
 // q . k: scale * p * (dp - delta). Both are 0 from `seen` to `width`.
 template <typename T>
-void softmax_gradient_row(T* p, T* ds, std::int64_t seen, std::int64_t width, T scale, T log_sum_exp, T delta) {
+void softmax_gradient_row(T* p, T* ds, std::int64_t seen, std::int64_t width, T scale, const Exponentials<T>& of_row, T delta) {
   const auto count = static_cast<std::int32_t>(seen);
   const auto end = static_cast<std::int32_t>(round_up<T>(width));
+  const T largest = of_row.largest;
+  const T share = share_of(of_row.sum);
 #pragma omp simd
   for (std::int32_t j = 0; j < end; ++j) {
-    const T probability = j < count ? math::exp(scale * p[j] - log_sum_exp) : T(0);
+    const T probability = j < count ? share * math::exp(scale * p[j] - largest) : T(0);
     ds[j] = j < count ? scale * probability * (ds[j] - delta) : T(0);
     p[j] = probability;
   }
@@ -225,7 +234,7 @@ void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients
   const std::int64_t out_stride = gradients.out_stride;
   const T* head_out = gradients.out + place_in_group * value_size;
   const T* head_dout = gradients.dout + place_in_group * value_size;
-  const T* log_sum_exp = gradients.log_sum_exp + place_in_group * head.queries;
+  const AttentionSums<const T> sums = gradients.sums.from(place_in_group * head.queries);
   const Rows<T> q = whole_vectors(head.q + place_in_group * size, head.q_stride, head.queries, size, buffers.q_rows);
   const Rows<T> dout = whole_vectors(head_dout, out_stride, head.queries, value_size, buffers.dout_rows);
 
@@ -258,8 +267,8 @@ void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients
           const std::int64_t end = block.seen(row);
           const std::int64_t begin = larger(passed, block.passed(row, end));
           const std::int64_t vectors = begin / lanes<T> * lanes<T>;
-          if (hidden != nullptr) hide(hidden + key + begin, end - begin, p + begin);
-          softmax_gradient_row(p + vectors, ds + vectors, end - vectors, whole_tiles - vectors, scale, log_sum_exp[row],
+          if (hidden != nullptr) hide(hidden + key + begin, end - begin, scale, p + begin);
+          softmax_gradient_row(p + vectors, ds + vectors, end - vectors, whole_tiles - vectors, scale, sums.at(row),
                                delta[local]);
           const std::int64_t first_tile = passed / tile_rows * tile_rows;
           zero(p + first_tile, begin - first_tile);

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "ops/base/table.hpp"
+#include "ops/reduce/exponentials.hpp"
 
 namespace trireme::ops {
 
@@ -28,22 +30,37 @@ struct AttentionHead {
   std::int64_t window = 0;  // above 0, if causal: nor one that is so many places before the last one it sees, or more
 };
 
+// Of each query, from the first one of a head on: the largest scale * score and the sum of exp(scale * score - largest), both 0
+// where no key is seen. T may be const.
+template <typename T>
+struct AttentionSums {
+  T* largest;
+  T* sum;
+
+  AttentionSums from(std::int64_t query) const { return {largest + query, sum + query}; }
+  Exponentials<std::remove_const_t<T>> at(std::int64_t query) const { return {largest[query], sum[query]}; }
+  void keep(std::int64_t query, T of_largest, T of_sum) const {
+    largest[query] = of_sum == T(0) ? T(0) : of_largest;
+    sum[query] = of_sum;
+  }
+};
+
 template <typename T>
 struct AttentionHeadGradients {
   const T* out;  // rows out_stride apart, as dout
   const T* dout;
   std::int64_t out_stride;
-  const T* log_sum_exp;  // [group, queries]
-  T* dq;                 // rows q_stride apart
-  T* dk;                 // rows k_stride apart
-  T* dv;                 // rows v_stride apart
+  AttentionSums<const T> sums;  // [group, queries]
+  T* dq;                        // rows q_stride apart
+  T* dk;                        // rows k_stride apart
+  T* dv;                        // rows v_stride apart
 };
 
 template <typename T>
 struct AttentionKernels {
   // Elements for each thread.
   std::int64_t (*workspace)(std::int64_t queries, std::int64_t keys, std::int64_t size, std::int64_t value_size);
-  void (*forward)(const AttentionHead<T>& head, T* out, std::int64_t out_stride, T* log_sum_exp, T* workspace);
+  void (*forward)(const AttentionHead<T>& head, T* out, std::int64_t out_stride, const AttentionSums<T>& sums, T* workspace);
   void (*backward)(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, T* workspace);
 };
 

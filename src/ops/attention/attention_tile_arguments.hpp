@@ -35,7 +35,7 @@ AttentionInput<T> attention_input(const Pass& pass, const AttentionSizes& sizes)
 
 template <typename T, typename D>
 AttentionForwardTile<T> attention_forward_tile(const AttentionForward<T, D>& pass, const AttentionSizes& sizes) {
-  return {.in = attention_input<T>(pass, sizes), .out = pass.out.data(), .log_sum_exp = pass.log_sum_exp.data()};
+  return {.in = attention_input<T>(pass, sizes), .out = pass.out.data(), .exponentials = pass.exponentials.data()};
 }
 
 template <typename T>
@@ -49,7 +49,7 @@ AttentionBackwardTiles<T> attention_backward_tiles(const AttentionBackward<T, D>
   const AttentionBackwardInput<T> in{.forward = attention_input<T>(pass, sizes),
                                      .out = pass.out.data(),
                                      .dout = pass.dout.data(),
-                                     .log_sum_exp = pass.log_sum_exp.data(),
+                                     .exponentials = pass.exponentials.data(),
                                      .delta = delta.data()};
   const auto [dq, dk, dv] = attention_pointers(pass.dq, pass.dkv, sizes);
   return {.queries = {.in = in, .dq = dq}, .keys = {.in = in, .dk = dk, .dv = dv}};

@@ -41,7 +41,7 @@ void CachedQueries<Cpu>::attend(const CachedAttention<T, Cpu>& pass, const Cache
   const std::int64_t of_kernel = kernels.workspace(1, most_keys, size, size);
   const std::int64_t of_rows = is_half<T> ? most_keys * size : 0;
   const std::int64_t of_queries = is_half<T> ? group * size : 0;
-  const std::int64_t elements = (of_kernel + 2 * of_rows + 2 * of_queries + group + 15) / 16 * 16;
+  const std::int64_t elements = (of_kernel + 2 * of_rows + 2 * of_queries + 2 * group + 15) / 16 * 16;
   const Tensor<A, Cpu> workspaces({omp_get_max_threads(), elements});
   const auto count = static_cast<std::int64_t>(queries.size()) * pass.kv_heads;
   const std::int64_t work = all_keys / static_cast<std::int64_t>(queries.size()) * size * group;
@@ -71,12 +71,12 @@ void CachedQueries<Cpu>::attend(const CachedAttention<T, Cpu>& pass, const Cache
                                   .scale = static_cast<A>(1 / std::sqrt(static_cast<double>(size))),
                                   .causal = true,
                                   .hidden = nullptr};
-      A* const log_sum_exp = floats_of_out + of_queries;
+      const AttentionSums<A> sums{floats_of_out + of_queries, floats_of_out + of_queries + group};
       if constexpr (is_half<T>) {
-        kernels.forward(head, floats_of_out, size, log_sum_exp, workspace);
+        kernels.forward(head, floats_of_out, size, sums, workspace);
         narrow(floats_of_out, out, group * size);
       } else {
-        kernels.forward(head, out, size, log_sum_exp, workspace);
+        kernels.forward(head, out, size, sums, workspace);
       }
     }
   });

@@ -16,7 +16,7 @@ void CachedQueries<Cuda>::attend(const CachedAttention<T, Cuda>& pass, const Cac
         .q = q.reshape({1, 1, sizes.q_width}),
         .kv = places.narrow(query.sequence * sizes.capacity + query.first_key, keys).reshape({1, keys, 2 * sizes.kv_width}),
         .out = pass.out.narrow(query.row, 1).reshape({1, 1, sizes.q_width}),
-        .log_sum_exp = Tensor<Accumulate<T>, Cuda>({1, pass.heads, 1})});
+        .exponentials = Tensor<Accumulate<T>, Cuda>({2, 1, pass.heads, 1})});
   }
 }
 

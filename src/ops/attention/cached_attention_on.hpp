@@ -80,7 +80,7 @@ void attend_together(const CachedAttention<T, D>& pass, const CachedAttentionSiz
       .options = {.heads = static_cast<int>(pass.heads), .kv_heads = static_cast<int>(pass.kv_heads), .causal = true},
       .q = qkv.reshape({1, part.count, qkv.dim(1)}),
       .out = out.reshape({1, part.count, sizes.q_width}),
-      .log_sum_exp = Tensor<Accumulate<T>, D>({1, pass.heads, part.count})};
+      .exponentials = Tensor<Accumulate<T>, D>({2, 1, pass.heads, part.count})};
   if (part.first > 0) {
     const Tensor<T, D> q({part.count, sizes.q_width});
     copy_columns(qkv, 0, sizes.q_width, q);

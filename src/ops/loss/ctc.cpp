@@ -29,7 +29,7 @@ void Ctc<Cpu>::check(const CtcSamples<T>& samples) {
 
 template <>
 template <typename T>
-void Ctc<Cpu>::forward(const CtcSamples<T>& samples, T* losses, T* alpha) {
+void Ctc<Cpu>::forward(const CtcSamples<T>& samples, T* losses, double* alpha) {
   each_ctc_sample(samples, CtcForward<T>{samples, losses, alpha});
 }
 

@@ -54,28 +54,34 @@ struct CtcSample {
   }
   TRIREME_TEAM std::int64_t states() const { return 2 * labels + 1; }
   TRIREME_TEAM std::int32_t class_of(std::int64_t state) const { return state % 2 == 0 ? blank : targets[state / 2]; }
-  TRIREME_TEAM T at(std::int64_t row, std::int64_t state) const { return log_probabilities[row * classes + class_of(state)]; }
+  TRIREME_TEAM double at(std::int64_t row, std::int64_t state) const {
+    return static_cast<double>(log_probabilities[row * classes + class_of(state)]);
+  }
   // Whether a path may go from the state two before to this one, over the blank.
   TRIREME_TEAM bool skips_to(std::int64_t state) const {
     return state % 2 == 1 && state >= 2 && targets[state / 2] != targets[state / 2 - 1];
   }
 };
 
+// Logarithms of the probabilities of paths are sums over the rows: they are double, beside which their differences, of which
+// exponentials are taken as T, stay exact.
+inline constexpr double no_path = -std::numeric_limits<double>::infinity();
+
 template <typename T>
-TRIREME_TEAM T log_sum_exp_of(T a, T b, T c) {
-  T largest = a > b ? a : b;
+TRIREME_TEAM double log_sum_exp_of(double a, double b, double c) {
+  double largest = a > b ? a : b;
   largest = largest > c ? largest : c;
-  if (largest == -std::numeric_limits<T>::infinity()) return largest;
-  return largest + math::log(math::exp(a - largest) + math::exp(b - largest) + math::exp(c - largest));
+  if (largest == no_path) return largest;
+  const auto part = [=](double x) { return math::exp(static_cast<T>(x - largest)); };
+  return largest + static_cast<double>(math::log(part(a) + part(b) + part(c)));
 }
 
 // The log of the probability of the labels, from alpha of the last row.
 template <typename T>
-TRIREME_TEAM T ctc_log_likelihood(const CtcSample<T>& of, const T* alpha, std::int64_t most_states) {
-  constexpr T none = -std::numeric_limits<T>::infinity();
-  if (of.rows == 0) return of.labels == 0 ? T(0) : none;
-  const T* last = alpha + (of.rows - 1) * most_states;
-  return log_sum_exp_of(last[of.states() - 1], of.labels == 0 ? none : last[of.states() - 2], none);
+TRIREME_TEAM double ctc_log_likelihood(const CtcSample<T>& of, const double* alpha, std::int64_t most_states) {
+  if (of.rows == 0) return of.labels == 0 ? 0 : no_path;
+  const double* last = alpha + (of.rows - 1) * most_states;
+  return log_sum_exp_of<T>(last[of.states() - 1], of.labels == 0 ? no_path : last[of.states() - 2], no_path);
 }
 
 // alpha[row, state]: the log of the probability of all paths that are in the state after the row.
@@ -83,36 +89,35 @@ template <typename T>
 struct CtcForward {
   CtcSamples<T> samples;
   T* losses;
-  T* alpha;
+  double* alpha;
 
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team, std::int64_t sample) const {
-    constexpr T none = -std::numeric_limits<T>::infinity();
     const CtcSample<T> of(samples, sample);
     if (!of.fits(samples)) {
       if (team.rank() == 0) losses[sample] = std::numeric_limits<T>::quiet_NaN();
       return;
     }
     const std::int64_t most_states = 2 * samples.labels + 1;
-    T* const first = alpha + sample * samples.time * most_states;
+    double* const first = alpha + sample * samples.time * most_states;
     for (std::int64_t row = 0; row < of.rows; ++row) {
-      T* here = first + row * most_states;
-      const T* before = here - most_states;
+      double* here = first + row * most_states;
+      const double* before = here - most_states;
       for (std::int64_t state = team.rank(); state < of.states(); state += team.size()) {
         if (row == 0) {
-          here[state] = state < 2 ? of.at(row, state) : none;
+          here[state] = state < 2 ? of.at(row, state) : no_path;
         } else {
-          here[state] = of.at(row, state) + log_sum_exp_of(before[state], state >= 1 ? before[state - 1] : none,
-                                                           of.skips_to(state) ? before[state - 2] : none);
+          here[state] = of.at(row, state) + log_sum_exp_of<T>(before[state], state >= 1 ? before[state - 1] : no_path,
+                                                              of.skips_to(state) ? before[state - 2] : no_path);
         }
       }
       team.wait();
     }
     if (team.rank() != 0) return;
-    const T log_likelihood = ctc_log_likelihood(of, first, most_states);
-    const bool impossible = samples.zero_infinity && log_likelihood == none;
-    const T divisor = samples.per_label && of.labels > 0 ? T(of.labels) : T(1);
-    losses[sample] = impossible ? T(0) : -log_likelihood / divisor;
+    const double log_likelihood = ctc_log_likelihood(of, first, most_states);
+    const bool impossible = samples.zero_infinity && log_likelihood == no_path;
+    const double divisor = samples.per_label && of.labels > 0 ? static_cast<double>(of.labels) : 1;
+    losses[sample] = impossible ? T(0) : static_cast<T>(-log_likelihood / divisor);
   }
 };
 
@@ -122,15 +127,14 @@ struct CtcForward {
 template <typename T>
 struct CtcBackward {
   CtcSamples<T> samples;
-  const T* alpha;
+  const double* alpha;
   const T* dlosses;
-  T* beta;             // [batch, 2, states]: of this row and the one after it
+  double* beta;        // [batch, 2, states]: of this row and the one after it
   std::int32_t* next;  // [batch, labels]
   T* dlog_probabilities;
 
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team, std::int64_t sample) const {
-    constexpr T none = -std::numeric_limits<T>::infinity();
     const CtcSample<T> of(samples, sample);
     T* const gradient = dlog_probabilities + sample * samples.time * samples.classes;
     const bool fits = of.fits(samples);
@@ -138,24 +142,26 @@ struct CtcBackward {
     for (std::int64_t i = team.rank(); i < samples.time * samples.classes; i += team.size()) gradient[i] = rest;
     if (!fits || of.rows == 0) return;
     const std::int64_t most_states = 2 * samples.labels + 1;
-    const T* const first = alpha + sample * samples.time * most_states;
-    const T log_likelihood = ctc_log_likelihood(of, first, most_states);
-    if (samples.zero_infinity && log_likelihood == none) return;
+    const double* const first = alpha + sample * samples.time * most_states;
+    const double log_likelihood = ctc_log_likelihood(of, first, most_states);
+    if (samples.zero_infinity && log_likelihood == no_path) return;
     const T scale = dlosses[sample] / (samples.per_label && of.labels > 0 ? T(of.labels) : T(1));
 
     std::int32_t* const link = next + sample * samples.labels;
     for (std::int64_t label = team.rank(); label < of.labels; label += team.size()) link[label] = following(of, label);
     team.wait();
     for (std::int64_t row = of.rows - 1; row >= 0; --row) {
-      T* const here = beta + (2 * sample + row % 2) * most_states;
-      const T* const after = beta + (2 * sample + (row + 1) % 2) * most_states;
+      double* const here = beta + (2 * sample + row % 2) * most_states;
+      const double* const after = beta + (2 * sample + (row + 1) % 2) * most_states;
       for (std::int64_t state = team.rank(); state < of.states(); state += team.size()) {
-        here[state] = row == of.rows - 1 ? (state >= of.states() - 2 ? T(0) : none) : from(of, row + 1, state, after);
+        here[state] = row == of.rows - 1 ? (state >= of.states() - 2 ? 0 : no_path) : from(of, row + 1, state, after);
       }
       team.wait();
-      const T* const forward = first + row * most_states;
+      const double* const forward = first + row * most_states;
       T* const of_row = gradient + row * of.classes;
-      const auto share = [&](std::int64_t state) { return math::exp(forward[state] + here[state] - log_likelihood); };
+      const auto share = [&](std::int64_t state) {
+        return math::exp(static_cast<T>(forward[state] + here[state] - log_likelihood));
+      };
       T of_blanks = 0;
       for (std::int64_t i = team.rank(); i <= of.labels; i += team.size()) of_blanks += share(2 * i);
       of_blanks = team.sum(of_blanks);
@@ -171,11 +177,10 @@ struct CtcBackward {
 
  private:
   // Of all paths from the state that go on in `row`.
-  TRIREME_TEAM static T from(const CtcSample<T>& of, std::int64_t row, std::int64_t state, const T* beta) {
-    constexpr T none = -std::numeric_limits<T>::infinity();
+  TRIREME_TEAM static double from(const CtcSample<T>& of, std::int64_t row, std::int64_t state, const double* beta) {
     const auto to = [&](std::int64_t target) { return of.at(row, target) + beta[target]; };
-    return log_sum_exp_of(to(state), state + 1 < of.states() ? to(state + 1) : none,
-                          state + 2 < of.states() && of.skips_to(state + 2) ? to(state + 2) : none);
+    return log_sum_exp_of<T>(to(state), state + 1 < of.states() ? to(state + 1) : no_path,
+                             state + 2 < of.states() && of.skips_to(state + 2) ? to(state + 2) : no_path);
   }
   TRIREME_TEAM static std::int32_t following(const CtcSample<T>& of, std::int64_t label) {
     for (std::int64_t other = label + 1; other < of.labels; ++other) {

@@ -15,7 +15,7 @@ void Ctc<Cuda>::check(const CtcSamples<T>&) {}  // the host does not wait: wrong
 
 template <>
 template <typename T>
-void Ctc<Cuda>::forward(const CtcSamples<T>& samples, T* losses, T* alpha) {
+void Ctc<Cuda>::forward(const CtcSamples<T>& samples, T* losses, double* alpha) {
   check_cuda(cuda::ctc_loss(CtcForward<T>{samples, losses, alpha}, native_stream()), "ctc_loss");
 }
 

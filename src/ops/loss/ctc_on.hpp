@@ -11,13 +11,13 @@ struct Ctc {
   template <typename T>
   static void check(const CtcSamples<T>& samples);
   template <typename T>
-  static void forward(const CtcSamples<T>& samples, T* losses, T* alpha);
+  static void forward(const CtcSamples<T>& samples, T* losses, double* alpha);
   template <typename T>
   static void backward(const CtcBackward<T>& pass);
 };
 
 template <typename T, typename D>
-void ctc_loss(const CtcInput<T, D>& input, Tensor<T, D>& losses, Tensor<T, D>& alpha) {
+void ctc_loss(const CtcInput<T, D>& input, Tensor<T, D>& losses, Tensor<double, D>& alpha) {
   const auto samples = ctc_samples_of("ctc_loss", input);
   require_shape("ctc_loss", "losses", losses, {samples.batch});
   require_shape("ctc_loss", "alpha", alpha, {samples.batch, samples.time, samples.most_states()});
@@ -26,20 +26,20 @@ void ctc_loss(const CtcInput<T, D>& input, Tensor<T, D>& losses, Tensor<T, D>& a
 }
 
 template <typename T, typename D>
-void ctc_loss_backward(const CtcInput<T, D>& input, const Tensor<T, D>& alpha, const Tensor<T, D>& dlosses,
+void ctc_loss_backward(const CtcInput<T, D>& input, const Tensor<double, D>& alpha, const Tensor<T, D>& dlosses,
                        Tensor<T, D>& dlog_probabilities) {
   constexpr std::string_view op = "ctc_loss_backward";
   const auto samples = ctc_samples_of(op, input);
   require_shape(op, "alpha", alpha, {samples.batch, samples.time, samples.most_states()});
   require_shape(op, "dlosses", dlosses, {samples.batch});
   require_shape(op, "dlog_probabilities", dlog_probabilities, input.log_probabilities.shape());
-  const Tensor<T, D> beta({samples.batch, 2, samples.most_states()});
+  const Tensor<double, D> beta({samples.batch, 2, samples.most_states()});
   const Tensor<std::int32_t, D> next({samples.batch, samples.labels});
   Ctc<D>::backward(CtcBackward<T>{samples, alpha.data(), dlosses.data(), beta.data(), next.data(), dlog_probabilities.data()});
 }
 
-#define TRIREME_INSTANTIATE_CTC(T, D)                                          \
-  template void ctc_loss(const CtcInput<T, D>&, Tensor<T, D>&, Tensor<T, D>&); \
-  template void ctc_loss_backward(const CtcInput<T, D>&, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&)
+#define TRIREME_INSTANTIATE_CTC(T, D)                                               \
+  template void ctc_loss(const CtcInput<T, D>&, Tensor<T, D>&, Tensor<double, D>&); \
+  template void ctc_loss_backward(const CtcInput<T, D>&, const Tensor<double, D>&, const Tensor<T, D>&, Tensor<T, D>&)
 
 }  // namespace trireme::ops

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -34,49 +35,54 @@ class Rows {
     return -1;
   }
 
+  // What the loss of a row is made of, apart from its target: exact beside logits of any size.
   struct Sums {
-    A log_sum_exp = 0;
-    double of_classes = 0;  // of x, each times its class's weight, where labels are smoothed
+    Exponentials<A> exponentials = {};
+    double of_classes = 0;  // of x - largest, each times its class's weight, where labels are smoothed
   };
   Sums sums(const A* x) const {
     const auto& kernels = softmax_kernels().of<A>();
     Sums result;
-    result.log_sum_exp =
-        smooth_ == 0 ? kernels.log_sum_exp(x, classes())
-                     : kernels.log_sum_exp_and_sum(x, of_.class_weight, smooth_mass_ / smooth_, classes(), result.of_classes);
+    result.exponentials = smooth_ == 0 ? kernels.exponentials(x, classes())
+                                       : kernels.exponentials_and_sum(x, of_.class_weight, classes(), result.of_classes);
     return result;
   }
-  Sums sums(const A* x, A log_sum_exp) const {
-    const auto of_classes = [&] { return softmax_kernels().of<A>().weighted_sum(x, of_.class_weight, classes()); };
-    return {.log_sum_exp = log_sum_exp, .of_classes = smooth_ == 0 ? 0 : of_classes()};
+  Sums sums(const A* x, const Exponentials<A>& exponentials) const {
+    const auto of_classes = [&] {
+      return softmax_kernels().of<A>().weighted_sum(x, exponentials.largest, of_.class_weight, classes());
+    };
+    return {.exponentials = exponentials, .of_classes = smooth_ == 0 ? 0 : of_classes()};
   }
 
   double loss(std::int64_t row, const Sums& sums, const A* x) const {
     if (ignored(row)) return 0;
-    const auto log_sum_exp = static_cast<double>(sums.log_sum_exp);
-    const double of_target = (1 - of_.label_smoothing) * weight(row) * (log_sum_exp - static_cast<double>(x[of_.targets[row]]));
-    return smooth_ == 0 ? of_target : of_target + smooth_mass_ * log_sum_exp - smooth_ * sums.of_classes;
+    const double log_sum = std::log(static_cast<double>(sums.exponentials.sum));
+    const auto below = static_cast<double>(x[of_.targets[row]] - sums.exponentials.largest);
+    const double of_target = (1 - of_.label_smoothing) * weight(row) * (log_sum - below);
+    return smooth_ == 0 ? of_target : of_target + smooth_mass_ * log_sum - smooth_ * sums.of_classes;
   }
 
-  void gradient(std::int64_t row, A log_sum_exp, A scale, T* place, FloatRow<T>& inputs, FloatRow<T>& outputs) const {
+  void gradient(std::int64_t row, const Exponentials<A>& exponentials, A scale, T* place, FloatRow<T>& inputs,
+                FloatRow<T>& outputs) const {
     A* gradient = outputs.place(place);
     if (ignored(row)) {
       std::fill_n(gradient, classes(), A(0));
     } else {
-      fill_gradient(row, log_sum_exp, scale, inputs.read(logits(row)), gradient);
+      fill_gradient(row, exponentials, scale, inputs.read(logits(row)), gradient);
     }
     outputs.write(place);
   }
 
  private:
-  void fill_gradient(std::int64_t row, A log_sum_exp, A scale, const A* x, A* gradient) const {
+  void fill_gradient(std::int64_t row, const Exponentials<A>& exponentials, A scale, const A* x, A* gradient) const {
     const double of_target = (1 - of_.label_smoothing) * weight(row);
-    const A of_all = scale * static_cast<A>(of_target + smooth_mass_);
+    const A of_all = scale * static_cast<A>(of_target + smooth_mass_) / exponentials.sum;
+    const A largest = exponentials.largest;
     const auto& kernels = softmax_kernels().of<A>();
     if (smooth_ == 0) {
-      kernels.softmax(x, log_sum_exp, of_all, gradient, classes());
+      kernels.softmax(x, largest, of_all, gradient, classes());
     } else {
-      kernels.smoothed_softmax(x, log_sum_exp, of_all, scale * static_cast<A>(smooth_), of_.class_weight, gradient, classes());
+      kernels.smoothed_softmax(x, largest, of_all, scale * static_cast<A>(smooth_), of_.class_weight, gradient, classes());
     }
     gradient[of_.targets[row]] -= scale * static_cast<A>(of_target);
   }
@@ -92,7 +98,7 @@ class Rows {
 
 template <>
 template <typename T>
-void CrossEntropy<Cpu>::sums(const CrossEntropyRows<T>& of, Accumulate<T>* log_sum_exp, double* sums) {
+void CrossEntropy<Cpu>::sums(const CrossEntropyRows<T>& of, Accumulate<T>* exponentials, double* sums) {
   const Rows<T> rows(of);
   const std::int64_t wrong_row = rows.wrong_row();
   double total = 0;
@@ -107,7 +113,7 @@ void CrossEntropy<Cpu>::sums(const CrossEntropyRows<T>& of, Accumulate<T>* log_s
       for (std::int64_t row = begin; row < end; ++row) {
         const auto* x = floats.read(rows.logits(row));
         const auto of_row = rows.sums(x);
-        log_sum_exp[row] = of_row.log_sum_exp;
+        keep_exponentials(of_row.exponentials, exponentials, rows.count(), row);
         losses.data()[row] = rows.loss(row, of_row, x);
       }
     });
@@ -124,14 +130,15 @@ void CrossEntropy<Cpu>::sums(const CrossEntropyRows<T>& of, Accumulate<T>* log_s
 
 template <>
 template <typename T>
-void CrossEntropy<Cpu>::backward(const CrossEntropyRows<T>& of, const Accumulate<T>* log_sum_exp,
+void CrossEntropy<Cpu>::backward(const CrossEntropyRows<T>& of, const Accumulate<T>* exponentials,
                                  const CrossEntropyScale<Accumulate<T>>& scale, T* dlogits) {
   const Rows<T> rows(of);
   parallel_rows(rows.count(), rows.classes(), [&](std::int64_t begin, std::int64_t end) {
     FloatRow<T> inputs(rows.classes());
     FloatRow<T> outputs(rows.classes());
     for (std::int64_t row = begin; row < end; ++row) {
-      rows.gradient(row, log_sum_exp[row], scale.of(row), dlogits + row * rows.classes(), inputs, outputs);
+      rows.gradient(row, exponentials_at(exponentials, rows.count(), row), scale.of(row), dlogits + row * rows.classes(),
+                    inputs, outputs);
     }
   });
 }
@@ -139,14 +146,14 @@ void CrossEntropy<Cpu>::backward(const CrossEntropyRows<T>& of, const Accumulate
 template <>
 template <typename T>
 void CrossEntropy<Cpu>::in_place(const CrossEntropyRows<T>& of, Accumulate<T> scale, T* logits, double* sums) {
-  const Tensor<Accumulate<T>, Cpu> log_sum_exp({of.count});
-  CrossEntropy<Cpu>::sums(of, log_sum_exp.data(), sums);
-  if (sums[2] < 0) backward(of, log_sum_exp.data(), {.of_all = {scale}, .of_rows = nullptr}, logits);
+  const Tensor<Accumulate<T>, Cpu> exponentials({2, of.count});
+  CrossEntropy<Cpu>::sums(of, exponentials.data(), sums);
+  if (sums[2] < 0) backward(of, exponentials.data(), {.of_all = {scale}, .of_rows = nullptr}, logits);
 }
 
 template <>
 template <typename T>
-void CrossEntropy<Cpu>::losses(const CrossEntropyRows<T>& of, const Accumulate<T>* log_sum_exp, Accumulate<T>* losses) {
+void CrossEntropy<Cpu>::losses(const CrossEntropyRows<T>& of, const Accumulate<T>* exponentials, Accumulate<T>* losses) {
   const Rows<T> rows(of);
   const std::int64_t wrong_row = rows.wrong_row();
   if (wrong_row >= 0) throw_wrong_target(wrong_row, of.targets[wrong_row], of.classes, of.ignore_index);
@@ -154,7 +161,8 @@ void CrossEntropy<Cpu>::losses(const CrossEntropyRows<T>& of, const Accumulate<T
     FloatRow<T> floats(rows.classes());
     for (std::int64_t row = begin; row < end; ++row) {
       const auto* x = floats.read(rows.logits(row));
-      losses[row] = static_cast<Accumulate<T>>(rows.loss(row, rows.sums(x, log_sum_exp[row]), x));
+      losses[row] =
+          static_cast<Accumulate<T>>(rows.loss(row, rows.sums(x, exponentials_at(exponentials, rows.count(), row)), x));
     }
   });
 }

@@ -25,9 +25,9 @@ cudaError_t total(const CrossEntropyLaunch<T>& launch, const double* losses, dou
 }  // namespace
 
 template <typename T>
-cudaError_t cross_entropy_sums(const CrossEntropyLaunch<T>& launch, Accumulate<T>* log_sum_exp, double* losses, double* sums) {
+cudaError_t cross_entropy_sums(const CrossEntropyLaunch<T>& launch, Accumulate<T>* exponentials, double* losses, double* sums) {
   const cudaError_t status = each_row_of(launch, [=]<int Width>(const CrossEntropyRow<Width, T>& of) {
-    return CrossEntropyForward<Width, T>{of, log_sum_exp, losses};
+    return CrossEntropyForward<Width, T>{of, exponentials, losses};
   });
   return status == cudaSuccess ? total(launch, losses, sums) : status;
 }
@@ -42,19 +42,20 @@ cudaError_t cross_entropy_in_place(const CrossEntropyLaunch<T>& launch, Accumula
 }
 
 template <typename T>
-cudaError_t cross_entropy_losses(const CrossEntropyLaunch<T>& launch, const Accumulate<T>* log_sum_exp, Accumulate<T>* losses) {
+cudaError_t cross_entropy_losses(const CrossEntropyLaunch<T>& launch, const Accumulate<T>* exponentials,
+                                 Accumulate<T>* losses) {
   return each_row_of(launch, [=]<int Width>(const CrossEntropyRow<Width, T>& of) {
-    return CrossEntropyLosses<Width, T>{of, log_sum_exp, losses};
+    return CrossEntropyLosses<Width, T>{of, exponentials, losses};
   });
 }
 
 template <typename T>
-cudaError_t cross_entropy_backward(const CrossEntropyLaunch<T>& launch, const Accumulate<T>* log_sum_exp,
+cudaError_t cross_entropy_backward(const CrossEntropyLaunch<T>& launch, const Accumulate<T>* exponentials,
                                    const CrossEntropyScale<Accumulate<T>>& scale, T* dlogits) {
   return each_row_of(
       launch,
       [=]<int Width>(const CrossEntropyRow<Width, T>& of) {
-        return CrossEntropyGradient<Width, T>{of, log_sum_exp, scale, dlogits};
+        return CrossEntropyGradient<Width, T>{of, exponentials, scale, dlogits};
       },
       dlogits);
 }

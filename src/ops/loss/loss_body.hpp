@@ -27,22 +27,23 @@ struct CrossEntropyRow {
   }
 
   template <typename Team>
-  TRIREME_TEAM A log_sum_exp(const Team& team, std::int64_t row) const {
-    const auto [largest, sum] = sum_exponentials<Width>(team, rows.logits + row * rows.classes, rows.classes);
-    return largest + math::log(sum);
+  TRIREME_TEAM Exponentials<A> exponentials(const Team& team, std::int64_t row) const {
+    return sum_exponentials<Width>(team, rows.logits + row * rows.classes, rows.classes);
   }
 
   template <typename Team>
-  TRIREME_TEAM double loss(const Team& team, std::int64_t row, A log_sum_exp) const {
+  TRIREME_TEAM double loss(const Team& team, std::int64_t row, const Exponentials<A>& exponentials) const {
     const T* x = rows.logits + row * rows.classes;
-    const double of_target = wrong(row) ? 0.0 : static_cast<double>(widened(x[rows.targets[row]]));
-    const double loss = (1 - rows.label_smoothing) * weight(row) * (static_cast<double>(log_sum_exp) - of_target);
+    const auto log_sum = static_cast<double>(math::log(exponentials.sum));
+    const double below = wrong(row) ? 0.0 : static_cast<double>(widened(x[rows.targets[row]]) - exponentials.largest);
+    const double loss = (1 - rows.label_smoothing) * weight(row) * (log_sum - below);
     if (rows.label_smoothing == 0) return loss;
-    return loss + smooth_mass() * static_cast<double>(log_sum_exp) - smooth() * weighted_sum(team, x);
+    return loss + smooth_mass() * log_sum - smooth() * weighted_sum(team, x, exponentials.largest);
   }
 
   template <typename Team>
-  TRIREME_TEAM void gradient(const Team& team, std::int64_t row, A log_sum_exp, A scale, T* dlogits) const {
+  TRIREME_TEAM void gradient(const Team& team, std::int64_t row, const Exponentials<A>& exponentials, A scale,
+                             T* dlogits) const {
     T* gradient = dlogits + row * rows.classes;
     if (ignored(row)) {
       each_pack<Width>(team, rows.classes, [&](std::int64_t j) { store<Width>(gradient + j, {}); });
@@ -51,12 +52,12 @@ struct CrossEntropyRow {
     const T* x = rows.logits + row * rows.classes;
     const std::int64_t target = rows.targets[row];
     const double of_target = (1 - rows.label_smoothing) * weight(row);
-    const A of_all = scale * static_cast<A>(of_target + smooth_mass());
+    const A of_all = scale * static_cast<A>(of_target + smooth_mass()) / exponentials.sum;
     const A share = scale * static_cast<A>(smooth());
     each_pack<Width>(team, rows.classes, [&](std::int64_t j) {
       auto values = load<Width>(x + j);
       for (int k = 0; k < Width; ++k) {
-        values.at[k] = of_all * math::exp(values.at[k] - log_sum_exp);
+        values.at[k] = of_all * math::exp(values.at[k] - exponentials.largest);
         if (j + k == target) values.at[k] -= scale * static_cast<A>(of_target);
       }
       if (rows.label_smoothing != 0) {
@@ -72,29 +73,29 @@ struct CrossEntropyRow {
     return smooth() * (class_weight_sum == nullptr ? static_cast<double>(rows.classes) : *class_weight_sum);
   }
   template <typename Team>
-  TRIREME_TEAM double weighted_sum(const Team& team, const T* x) const {
+  TRIREME_TEAM double weighted_sum(const Team& team, const T* x, A largest) const {
     double sum = 0;
     for (std::int64_t j = team.rank(); j < rows.classes; j += team.size()) {
-      const auto value = static_cast<double>(widened(x[j]));
+      const auto value = static_cast<double>(widened(x[j]) - largest);
       sum += rows.class_weight == nullptr ? value : value * static_cast<double>(rows.class_weight[j]);
     }
     return team.sum(sum);
   }
 };
 
-// log_sum_exp and the loss of each row, in double for the total.
+// The exponentials and the loss of each row, in double for the total.
 template <int Width, typename T>
 struct CrossEntropyForward {
   CrossEntropyRow<Width, T> of;
-  Accumulate<T>* log_sum_exp;
+  Accumulate<T>* exponentials;  // [2, rows]
   double* losses;
 
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team, std::int64_t row) const {
-    const auto log_sum = of.log_sum_exp(team, row);
-    const double loss = of.ignored(row) ? 0.0 : of.loss(team, row, log_sum);
+    const auto of_row = of.exponentials(team, row);
+    const double loss = of.ignored(row) ? 0.0 : of.loss(team, row, of_row);
     if (team.rank() != 0) return;
-    log_sum_exp[row] = log_sum;
+    keep_exponentials(of_row, exponentials, of.rows.count, row);
     losses[row] = loss;
   }
 };
@@ -102,12 +103,12 @@ struct CrossEntropyForward {
 template <int Width, typename T>
 struct CrossEntropyLosses {
   CrossEntropyRow<Width, T> of;
-  const Accumulate<T>* log_sum_exp;
+  const Accumulate<T>* exponentials;
   Accumulate<T>* losses;
 
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team, std::int64_t row) const {
-    const double loss = of.ignored(row) ? 0.0 : of.loss(team, row, log_sum_exp[row]);
+    const double loss = of.ignored(row) ? 0.0 : of.loss(team, row, exponentials_at(exponentials, of.rows.count, row));
     if (team.rank() == 0) losses[row] = static_cast<Accumulate<T>>(loss);
   }
 };
@@ -115,13 +116,13 @@ struct CrossEntropyLosses {
 template <int Width, typename T>
 struct CrossEntropyGradient {
   CrossEntropyRow<Width, T> of;
-  const Accumulate<T>* log_sum_exp;
+  const Accumulate<T>* exponentials;
   CrossEntropyScale<Accumulate<T>> scale;
   T* dlogits;
 
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team, std::int64_t row) const {
-    of.gradient(team, row, log_sum_exp[row], scale.of(row), dlogits);
+    of.gradient(team, row, exponentials_at(exponentials, of.rows.count, row), scale.of(row), dlogits);
   }
 };
 
@@ -135,15 +136,15 @@ struct CrossEntropyInPlace {
 
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team, std::int64_t row) const {
-    Accumulate<T> log_sum = 0;
+    Exponentials<Accumulate<T>> of_row{0, 1};
     double loss = 0;
     if (!of.ignored(row)) {
-      log_sum = of.log_sum_exp(team, row);
-      loss = of.loss(team, row, log_sum);
+      of_row = of.exponentials(team, row);
+      loss = of.loss(team, row, of_row);
     }
     if (team.rank() == 0) losses[row] = loss;
     team.wait();  // all threads have read the target's logit
-    of.gradient(team, row, log_sum, scale, logits);
+    of.gradient(team, row, of_row, scale, logits);
   }
 };
 

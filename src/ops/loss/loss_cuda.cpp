@@ -26,10 +26,10 @@ Tensor<double, Cuda> class_weight_sum(const CrossEntropyRows<T>& rows) {
 
 template <>
 template <typename T>
-void CrossEntropy<Cuda>::sums(const CrossEntropyRows<T>& rows, Accumulate<T>* log_sum_exp, double* sums) {
+void CrossEntropy<Cuda>::sums(const CrossEntropyRows<T>& rows, Accumulate<T>* exponentials, double* sums) {
   const auto weight_sum = class_weight_sum(rows);
   const Tensor<double, Cuda> losses({rows.count});
-  check_cuda(cuda::cross_entropy_sums<T>({rows, weight_sum.data(), native_stream()}, log_sum_exp, losses.data(), sums),
+  check_cuda(cuda::cross_entropy_sums<T>({rows, weight_sum.data(), native_stream()}, exponentials, losses.data(), sums),
              "cross_entropy");
 }
 
@@ -44,18 +44,18 @@ void CrossEntropy<Cuda>::in_place(const CrossEntropyRows<T>& rows, Accumulate<T>
 
 template <>
 template <typename T>
-void CrossEntropy<Cuda>::losses(const CrossEntropyRows<T>& rows, const Accumulate<T>* log_sum_exp, Accumulate<T>* losses) {
+void CrossEntropy<Cuda>::losses(const CrossEntropyRows<T>& rows, const Accumulate<T>* exponentials, Accumulate<T>* losses) {
   const auto weight_sum = class_weight_sum(rows);
-  check_cuda(cuda::cross_entropy_losses<T>({rows, weight_sum.data(), native_stream()}, log_sum_exp, losses),
+  check_cuda(cuda::cross_entropy_losses<T>({rows, weight_sum.data(), native_stream()}, exponentials, losses),
              "cross_entropy_rows");
 }
 
 template <>
 template <typename T>
-void CrossEntropy<Cuda>::backward(const CrossEntropyRows<T>& rows, const Accumulate<T>* log_sum_exp,
+void CrossEntropy<Cuda>::backward(const CrossEntropyRows<T>& rows, const Accumulate<T>* exponentials,
                                   const CrossEntropyScale<Accumulate<T>>& scale, T* dlogits) {
   const auto weight_sum = class_weight_sum(rows);
-  check_cuda(cuda::cross_entropy_backward<T>({rows, weight_sum.data(), native_stream()}, log_sum_exp, scale, dlogits),
+  check_cuda(cuda::cross_entropy_backward<T>({rows, weight_sum.data(), native_stream()}, exponentials, scale, dlogits),
              "cross_entropy_backward");
 }
 

@@ -16,14 +16,14 @@ struct CrossEntropyLaunch {
 };
 
 template <typename T>
-cudaError_t cross_entropy_sums(const CrossEntropyLaunch<T>& launch, Accumulate<T>* log_sum_exp, double* losses, double* sums);
+cudaError_t cross_entropy_sums(const CrossEntropyLaunch<T>& launch, Accumulate<T>* exponentials, double* losses, double* sums);
 template <typename T>
 cudaError_t cross_entropy_in_place(const CrossEntropyLaunch<T>& launch, Accumulate<T> scale, T* logits, double* losses,
                                    double* sums);
 template <typename T>
-cudaError_t cross_entropy_losses(const CrossEntropyLaunch<T>& launch, const Accumulate<T>* log_sum_exp, Accumulate<T>* losses);
+cudaError_t cross_entropy_losses(const CrossEntropyLaunch<T>& launch, const Accumulate<T>* exponentials, Accumulate<T>* losses);
 template <typename T>
-cudaError_t cross_entropy_backward(const CrossEntropyLaunch<T>& launch, const Accumulate<T>* log_sum_exp,
+cudaError_t cross_entropy_backward(const CrossEntropyLaunch<T>& launch, const Accumulate<T>* exponentials,
                                    const CrossEntropyScale<Accumulate<T>>& scale, T* dlogits);
 
 }  // namespace trireme::ops::cuda

@@ -16,13 +16,13 @@ namespace trireme::ops {
 template <typename D>
 struct CrossEntropy {
   template <typename T>
-  static void sums(const CrossEntropyRows<T>& rows, Accumulate<T>* log_sum_exp, double* sums);
+  static void sums(const CrossEntropyRows<T>& rows, Accumulate<T>* exponentials, double* sums);
   template <typename T>
   static void in_place(const CrossEntropyRows<T>& rows, Accumulate<T> scale, T* logits, double* sums);
   template <typename T>
-  static void losses(const CrossEntropyRows<T>& rows, const Accumulate<T>* log_sum_exp, Accumulate<T>* losses);
+  static void losses(const CrossEntropyRows<T>& rows, const Accumulate<T>* exponentials, Accumulate<T>* losses);
   template <typename T>
-  static void backward(const CrossEntropyRows<T>& rows, const Accumulate<T>* log_sum_exp,
+  static void backward(const CrossEntropyRows<T>& rows, const Accumulate<T>* exponentials,
                        const CrossEntropyScale<Accumulate<T>>& scale, T* dlogits);
 };
 
@@ -54,12 +54,12 @@ CrossEntropyRows<T> cross_entropy_rows_of(std::string_view op, const Tensor<T, D
 
 template <typename T, typename D>
 void cross_entropy_sums(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                        Tensor<Accumulate<T>, D>& log_sum_exp, Tensor<double, D>& sums,
+                        Tensor<Accumulate<T>, D>& exponentials, Tensor<double, D>& sums,
                         const CrossEntropyOptions<Accumulate<T>, D>& options) {
   const auto rows = cross_entropy_rows_of("cross_entropy", logits, targets, options);
-  require_count("cross_entropy", "log_sum_exp", log_sum_exp, rows.count);
+  require_count("cross_entropy", "exponentials", exponentials, 2 * rows.count);
   require_count("cross_entropy", "sums", sums, 3);
-  CrossEntropy<D>::sums(rows, log_sum_exp.data(), sums.data());
+  CrossEntropy<D>::sums(rows, exponentials.data(), sums.data());
 }
 
 template <typename T, typename D>
@@ -84,10 +84,10 @@ CrossEntropyResult<> cross_entropy_result(const Tensor<double, D>& sums, const T
 
 template <typename T, typename D>
 CrossEntropyResult<D> cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                    Tensor<Accumulate<T>, D>& log_sum_exp,
+                                    Tensor<Accumulate<T>, D>& exponentials,
                                     const CrossEntropyOptions<Accumulate<T>, D>& options) {
   Tensor<double, D> sums({3});
-  cross_entropy_sums(logits, targets, log_sum_exp, sums, options);
+  cross_entropy_sums(logits, targets, exponentials, sums, options);
   if constexpr (Tensor<double, D>::on_host) {
     return cross_entropy_result(sums, targets, logits.shape().back(), options.ignore_index);
   } else {
@@ -97,36 +97,36 @@ CrossEntropyResult<D> cross_entropy(const Tensor<T, D>& logits, const Tensor<std
 
 template <typename T, typename D>
 void cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                            const Tensor<Accumulate<T>, D>& log_sum_exp, const ScalarFor<T, D>& scale, Tensor<T, D>& dlogits,
+                            const Tensor<Accumulate<T>, D>& exponentials, const ScalarFor<T, D>& scale, Tensor<T, D>& dlogits,
                             const CrossEntropyOptions<Accumulate<T>, D>& options) {
   constexpr std::string_view op = "cross_entropy_backward";
   const auto rows = cross_entropy_rows_of(op, logits, targets, options);
-  require_count(op, "log_sum_exp", log_sum_exp, rows.count);
+  require_count(op, "exponentials", exponentials, 2 * rows.count);
   require_shape(op, "dlogits", dlogits, logits.shape());
-  CrossEntropy<D>::backward(rows, log_sum_exp.data(), {.of_all = argument_of(scale), .of_rows = nullptr}, dlogits.data());
+  CrossEntropy<D>::backward(rows, exponentials.data(), {.of_all = argument_of(scale), .of_rows = nullptr}, dlogits.data());
 }
 
 template <typename T, typename D>
 void cross_entropy_rows(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                        const Tensor<Accumulate<T>, D>& log_sum_exp, Tensor<Accumulate<T>, D>& losses,
+                        const Tensor<Accumulate<T>, D>& exponentials, Tensor<Accumulate<T>, D>& losses,
                         const CrossEntropyOptions<Accumulate<T>, D>& options) {
   constexpr std::string_view op = "cross_entropy_rows";
   const auto rows = cross_entropy_rows_of(op, logits, targets, options);
-  require_count(op, "log_sum_exp", log_sum_exp, rows.count);
+  require_count(op, "exponentials", exponentials, 2 * rows.count);
   require_count(op, "losses", losses, rows.count);
-  CrossEntropy<D>::losses(rows, log_sum_exp.data(), losses.data());
+  CrossEntropy<D>::losses(rows, exponentials.data(), losses.data());
 }
 
 template <typename T, typename D>
 void cross_entropy_rows_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                 const Tensor<Accumulate<T>, D>& log_sum_exp, const Tensor<Accumulate<T>, D>& dlosses,
+                                 const Tensor<Accumulate<T>, D>& exponentials, const Tensor<Accumulate<T>, D>& dlosses,
                                  Tensor<T, D>& dlogits, const CrossEntropyOptions<Accumulate<T>, D>& options) {
   constexpr std::string_view op = "cross_entropy_rows_backward";
   const auto rows = cross_entropy_rows_of(op, logits, targets, options);
-  require_count(op, "log_sum_exp", log_sum_exp, rows.count);
+  require_count(op, "exponentials", exponentials, 2 * rows.count);
   require_count(op, "dlosses", dlosses, rows.count);
   require_shape(op, "dlogits", dlogits, logits.shape());
-  CrossEntropy<D>::backward(rows, log_sum_exp.data(), {.of_all = {}, .of_rows = dlosses.data()}, dlogits.data());
+  CrossEntropy<D>::backward(rows, exponentials.data(), {.of_all = {}, .of_rows = dlosses.data()}, dlogits.data());
 }
 
 #define TRIREME_INSTANTIATE_CROSS_ENTROPY(T, D)                                                                                \

@@ -62,13 +62,14 @@ void VocabParallel<Cpu>::embedding_backward(const HeldRows& rows, const T* dy, T
 
 template <>
 template <typename T>
-void VocabParallel<Cpu>::partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* log_sum_exp,
+void VocabParallel<Cpu>::partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* exponentials,
                                                Accumulate<T>* target_logits) {
   using A = Accumulate<T>;
   require_in_vocabulary("partial_cross_entropy", rows.targets, rows.rows, rows.held, true);
   const std::int64_t classes = rows.classes;
   if (classes == 0) {  // more ranks than classes
-    std::fill_n(log_sum_exp, rows.rows, -std::numeric_limits<A>::infinity());
+    std::fill_n(exponentials, rows.rows, -std::numeric_limits<A>::infinity());
+    std::fill_n(exponentials + rows.rows, rows.rows, A(0));
     std::fill_n(target_logits, rows.rows, A(0));
     return;
   }
@@ -77,7 +78,7 @@ void VocabParallel<Cpu>::partial_cross_entropy(const HeldClasses<T>& rows, Accum
     FloatRow<T> floats(classes);
     for (std::int64_t row = begin; row < end; ++row) {
       const T* x = rows.logits + row * classes;
-      log_sum_exp[row] = kernels.log_sum_exp(floats.read(x), classes);
+      keep_exponentials(kernels.exponentials(floats.read(x), classes), exponentials, rows.rows, row);
       const std::int64_t target = place_of(rows.targets[row], rows.held, classes);
       target_logits[row] = target < 0 ? A(0) : A(x[target]);
     }
@@ -86,19 +87,21 @@ void VocabParallel<Cpu>::partial_cross_entropy(const HeldClasses<T>& rows, Accum
 
 template <>
 template <typename A>
-CrossEntropyResult<> VocabParallel<Cpu>::join(const CrossEntropyParts<A>& of, A* log_sum_exp) {
+CrossEntropyResult<> VocabParallel<Cpu>::join(const CrossEntropyParts<A>& of, A* exponentials) {
   double total = 0;
   double target_weight = 0;
   for (std::int64_t row = 0; row < of.rows; ++row) {
-    const auto of_rank = [&](std::int64_t rank) { return static_cast<double>(of.parts[rank * of.rows + row]); };
-    double largest = of_rank(0);
-    for (std::int64_t rank = 1; rank < of.ranks; ++rank) largest = std::max(largest, of_rank(rank));
+    const auto of_rank = [&](std::int64_t rank) { return exponentials_at(of.parts + 2 * rank * of.rows, of.rows, row); };
+    A largest = of_rank(0).largest;
+    for (std::int64_t rank = 1; rank < of.ranks; ++rank) largest = std::max(largest, of_rank(rank).largest);
     double sum = 0;
-    for (std::int64_t rank = 0; rank < of.ranks; ++rank) sum += std::exp(of_rank(rank) - largest);
-    const double joined = largest + std::log(sum);
-    log_sum_exp[row] = static_cast<A>(joined);
+    for (std::int64_t rank = 0; rank < of.ranks; ++rank) {
+      const Exponentials<A> part = of_rank(rank);
+      sum += static_cast<double>(part.sum) * std::exp(static_cast<double>(part.largest - largest));
+    }
+    keep_exponentials({largest, static_cast<A>(sum)}, exponentials, of.rows, row);
     if (of.targets[row] == ignored_target) continue;
-    total += joined - of_rank(of.ranks);
+    total += std::log(sum) - static_cast<double>(of.parts[2 * of.ranks * of.rows + row] - largest);
     target_weight += 1;
   }
   return {.sum = total, .target_weight = target_weight};
@@ -106,7 +109,7 @@ CrossEntropyResult<> VocabParallel<Cpu>::join(const CrossEntropyParts<A>& of, A*
 
 template <>
 template <typename T>
-void VocabParallel<Cpu>::partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp,
+void VocabParallel<Cpu>::partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* exponentials,
                                                         const ScalarArgument<Accumulate<T>>& scale, T* dlogits) {
   using A = Accumulate<T>;
   require_in_vocabulary("partial_cross_entropy_backward", rows.targets, rows.rows, rows.held, true);
@@ -121,7 +124,8 @@ void VocabParallel<Cpu>::partial_cross_entropy_backward(const HeldClasses<T>& ro
       if (rows.targets[row] == ignored_target) {
         std::fill_n(gradient, classes, A(0));
       } else {
-        kernels.softmax(inputs.read(rows.logits + row * classes), log_sum_exp[row], scale.get(), gradient, classes);
+        const auto [largest, sum] = exponentials_at(exponentials, rows.rows, row);
+        kernels.softmax(inputs.read(rows.logits + row * classes), largest, scale.get() / sum, gradient, classes);
         const std::int64_t target = place_of(rows.targets[row], rows.held, classes);
         if (target >= 0) gradient[target] -= scale.get();
       }

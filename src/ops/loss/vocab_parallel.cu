@@ -15,32 +15,32 @@ cudaError_t gather_held_rows(const HeldRows& rows, const T* weight, T* y, cudaSt
 }
 
 template <typename T>
-cudaError_t partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* log_sum_exp, Accumulate<T>* target_logits,
+cudaError_t partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* exponentials, Accumulate<T>* target_logits,
                                   cudaStream_t stream) {
   return with_pack_width<T>(
       rows.classes,
       [=](auto pack) {
-        return each_row(rows.rows, rows.classes, stream, PartialCrossEntropy<pack(), T>{rows, log_sum_exp, target_logits});
+        return each_row(rows.rows, rows.classes, stream, PartialCrossEntropy<pack(), T>{rows, exponentials, target_logits});
       },
       rows.logits);
 }
 
 template <typename T>
-cudaError_t partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp,
+cudaError_t partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* exponentials,
                                            const ScalarArgument<Accumulate<T>>& scale, T* dlogits, cudaStream_t stream) {
   return with_pack_width<T>(
       rows.classes,
       [=](auto pack) {
         return each_row(rows.rows, rows.classes, stream,
-                        PartialCrossEntropyGradient<pack(), T>{rows, log_sum_exp, scale, dlogits});
+                        PartialCrossEntropyGradient<pack(), T>{rows, exponentials, scale, dlogits});
       },
       rows.logits, dlogits);
 }
 
 template <typename A>
-cudaError_t join_cross_entropy(const CrossEntropyParts<A>& parts, A* log_sum_exp, double* losses, double* sums,
+cudaError_t join_cross_entropy(const CrossEntropyParts<A>& parts, A* exponentials, double* losses, double* sums,
                                cudaStream_t stream) {
-  const cudaError_t status = device::for_each_index(parts.rows, stream, JoinCrossEntropy<A>{parts, log_sum_exp, losses});
+  const cudaError_t status = device::for_each_index(parts.rows, stream, JoinCrossEntropy<A>{parts, exponentials, losses});
   return status == cudaSuccess ? by_one_block(stream, JoinedTotal{parts.targets, losses, parts.rows, sums}) : status;
 }
 

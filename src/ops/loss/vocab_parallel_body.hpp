@@ -42,7 +42,7 @@ template <int Width, typename T>
 struct PartialCrossEntropy {
   using A = Accumulate<T>;
   HeldClasses<T> of;
-  A* log_sum_exp;
+  A* exponentials;
   A* target_logits;
 
   template <typename Team>
@@ -53,7 +53,7 @@ struct PartialCrossEntropy {
     const std::int32_t target = of.targets[row];
     const std::int64_t place = place_among(target, of.held, of.classes);
     const bool wrong = target != ignored_target && !in_vocabulary(target, of.held);
-    log_sum_exp[row] = of.classes == 0 ? -std::numeric_limits<A>::infinity() : largest + math::log(sum);
+    keep_exponentials({of.classes == 0 ? -std::numeric_limits<A>::infinity() : largest, sum}, exponentials, of.rows, row);
     target_logits[row] = wrong ? std::numeric_limits<A>::quiet_NaN() : place < 0 ? A(0) : widened(x[place]);
   }
 };
@@ -62,7 +62,7 @@ template <int Width, typename T>
 struct PartialCrossEntropyGradient {
   using A = Accumulate<T>;
   HeldClasses<T> of;
-  const A* log_sum_exp;
+  const A* exponentials;
   ScalarArgument<A> scale;
   T* dlogits;
 
@@ -75,10 +75,12 @@ struct PartialCrossEntropyGradient {
     const A of_row = target == ignored_target         ? A(0)
                      : in_vocabulary(target, of.held) ? scale.get()
                                                       : std::numeric_limits<A>::quiet_NaN();
-    each_pack<Width>(team, of.classes, [&](std::int64_t j) {
+    const auto [largest, sum] = exponentials_at(exponentials, of.rows, row);
+    const A of_all = of_row / sum;
+    each_pack<Width>(team, of.classes, [&, largest = largest](std::int64_t j) {
       auto values = load<Width>(x + j);
       for (int k = 0; k < Width; ++k) {
-        values.at[k] = target == ignored_target ? A(0) : of_row * math::exp(values.at[k] - log_sum_exp[row]);
+        values.at[k] = target == ignored_target ? A(0) : of_all * math::exp(values.at[k] - largest);
         if (j + k == place) values.at[k] -= of_row;
       }
       store<Width>(gradient + j, values);
@@ -86,22 +88,28 @@ struct PartialCrossEntropyGradient {
   }
 };
 
-// log_sum_exp over all ranks' classes and the loss of a row.
+// The exponentials over all ranks' classes and the loss of a row.
 template <typename A>
 struct JoinCrossEntropy {
   CrossEntropyParts<A> of;
-  A* log_sum_exp;
+  A* exponentials;
   double* losses;
 
   TRIREME_TEAM void operator()(std::int64_t row) const {
-    const auto of_rank = [&](std::int64_t rank) { return static_cast<double>(of.parts[rank * of.rows + row]); };
-    double largest = of_rank(0);
-    for (std::int64_t rank = 1; rank < of.ranks; ++rank) largest = of_rank(rank) > largest ? of_rank(rank) : largest;
+    const auto of_rank = [&](std::int64_t rank) { return exponentials_at(of.parts + 2 * rank * of.rows, of.rows, row); };
+    A largest = of_rank(0).largest;
+    for (std::int64_t rank = 1; rank < of.ranks; ++rank) {
+      const A of_part = of_rank(rank).largest;
+      largest = of_part > largest ? of_part : largest;
+    }
     double sum = 0;
-    for (std::int64_t rank = 0; rank < of.ranks; ++rank) sum += math::exp(of_rank(rank) - largest);
-    const double joined = largest + math::log(sum);
-    log_sum_exp[row] = static_cast<A>(joined);
-    losses[row] = of.targets[row] == ignored_target ? 0.0 : joined - of_rank(of.ranks);
+    for (std::int64_t rank = 0; rank < of.ranks; ++rank) {
+      const Exponentials<A> part = of_rank(rank);
+      sum += static_cast<double>(part.sum) * math::exp(static_cast<double>(part.largest - largest));
+    }
+    keep_exponentials({largest, static_cast<A>(sum)}, exponentials, of.rows, row);
+    const double below = static_cast<double>(of.parts[2 * of.ranks * of.rows + row] - largest);
+    losses[row] = of.targets[row] == ignored_target ? 0.0 : math::log(sum) - below;
   }
 };
 

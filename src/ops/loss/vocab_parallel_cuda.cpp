@@ -26,25 +26,25 @@ void VocabParallel<Cuda>::embedding_backward(const HeldRows& rows, const T* dy, 
 
 template <>
 template <typename T>
-void VocabParallel<Cuda>::partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* log_sum_exp,
+void VocabParallel<Cuda>::partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* exponentials,
                                                 Accumulate<T>* target_logits) {
-  check_cuda(cuda::partial_cross_entropy(rows, log_sum_exp, target_logits, native_stream()), "partial_cross_entropy");
+  check_cuda(cuda::partial_cross_entropy(rows, exponentials, target_logits, native_stream()), "partial_cross_entropy");
 }
 
 template <>
 template <typename A>
-CrossEntropyResult<Cuda> VocabParallel<Cuda>::join(const CrossEntropyParts<A>& parts, A* log_sum_exp) {
+CrossEntropyResult<Cuda> VocabParallel<Cuda>::join(const CrossEntropyParts<A>& parts, A* exponentials) {
   const Tensor<double, Cuda> losses({parts.rows});
   const Tensor<double, Cuda> sums({2});
-  check_cuda(cuda::join_cross_entropy(parts, log_sum_exp, losses.data(), sums.data(), native_stream()), "join_cross_entropy");
+  check_cuda(cuda::join_cross_entropy(parts, exponentials, losses.data(), sums.data(), native_stream()), "join_cross_entropy");
   return {.sum = Scalar<double, Cuda>(sums.narrow(0, 1)), .target_weight = Scalar<double, Cuda>(sums.narrow(1, 1))};
 }
 
 template <>
 template <typename T>
-void VocabParallel<Cuda>::partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp,
+void VocabParallel<Cuda>::partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* exponentials,
                                                          const ScalarArgument<Accumulate<T>>& scale, T* dlogits) {
-  check_cuda(cuda::partial_cross_entropy_backward(rows, log_sum_exp, scale, dlogits, native_stream()),
+  check_cuda(cuda::partial_cross_entropy_backward(rows, exponentials, scale, dlogits, native_stream()),
              "partial_cross_entropy_backward");
 }
 

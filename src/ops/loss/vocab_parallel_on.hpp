@@ -18,11 +18,11 @@ struct VocabParallel {
   template <typename T>
   static void embedding_backward(const HeldRows& rows, const T* dy, T* dweight, bool accumulate);
   template <typename T>
-  static void partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* log_sum_exp, Accumulate<T>* target_logits);
+  static void partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* exponentials, Accumulate<T>* target_logits);
   template <typename A>
-  static CrossEntropyResult<D> join(const CrossEntropyParts<A>& parts, A* log_sum_exp);
+  static CrossEntropyResult<D> join(const CrossEntropyParts<A>& parts, A* exponentials);
   template <typename T>
-  static void partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp,
+  static void partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* exponentials,
                                              const ScalarArgument<Accumulate<T>>& scale, T* dlogits);
 };
 
@@ -38,11 +38,11 @@ HeldRows held_rows(std::string_view op, const Tensor<std::int32_t, D>& index, co
 
 template <typename T, typename D>
 HeldClasses<T> held_classes(std::string_view op, const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                            const VocabRange& held, const Tensor<Accumulate<T>, D>& log_sum_exp) {
+                            const VocabRange& held, const Tensor<Accumulate<T>, D>& exponentials) {
   require(logits.shape().size() > 0 && held.first >= 0 && held.first + logits.shape().back() <= held.total,
           "{}: logits of shape {} from class {} on do not lie in {} classes", op, logits.shape(), held.first, held.total);
   require_count(op, "targets", targets, logits.shape().back() == 0 ? targets.numel() : logits.shape().rows());
-  require_count(op, "log_sum_exp", log_sum_exp, targets.numel());
+  require_count(op, "exponentials", exponentials, 2 * targets.numel());
   return {.logits = logits.data(),
           .targets = targets.data(),
           .rows = targets.numel(),
@@ -64,31 +64,31 @@ void embedding_part_backward(const Tensor<std::int32_t, D>& index, const Tensor<
 
 template <typename T, typename D>
 void partial_cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, const VocabRange& held,
-                           Tensor<Accumulate<T>, D>& log_sum_exp, Tensor<Accumulate<T>, D>& target_logits) {
+                           Tensor<Accumulate<T>, D>& exponentials, Tensor<Accumulate<T>, D>& target_logits) {
   constexpr std::string_view op = "partial_cross_entropy";
-  const HeldClasses<T> rows = held_classes(op, logits, targets, held, log_sum_exp);
+  const HeldClasses<T> rows = held_classes(op, logits, targets, held, exponentials);
   require_count(op, "target_logits", target_logits, targets.numel());
-  VocabParallel<D>::partial_cross_entropy(rows, log_sum_exp.data(), target_logits.data());
+  VocabParallel<D>::partial_cross_entropy(rows, exponentials.data(), target_logits.data());
 }
 
 template <typename A, typename D>
 CrossEntropyResult<D> join_cross_entropy(const Tensor<A, D>& parts, const Tensor<std::int32_t, D>& targets,
-                                         Tensor<A, D>& log_sum_exp) {
+                                         Tensor<A, D>& exponentials) {
   const CrossEntropyParts<A> of{
-      .parts = parts.data(), .targets = targets.data(), .ranks = parts.dim(0) - 1, .rows = targets.numel()};
-  require_count("join_cross_entropy", "parts", parts, (of.ranks + 1) * of.rows);
-  require_count("join_cross_entropy", "log_sum_exp", log_sum_exp, of.rows);
-  return VocabParallel<D>::join(of, log_sum_exp.data());
+      .parts = parts.data(), .targets = targets.data(), .ranks = parts.dim(0) / 2, .rows = targets.numel()};
+  require_count("join_cross_entropy", "parts", parts, (2 * of.ranks + 1) * of.rows);
+  require_count("join_cross_entropy", "exponentials", exponentials, 2 * of.rows);
+  return VocabParallel<D>::join(of, exponentials.data());
 }
 
 template <typename T, typename D>
 void partial_cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, const VocabRange& held,
-                                    const Tensor<Accumulate<T>, D>& log_sum_exp, const ScalarFor<T, D>& scale,
+                                    const Tensor<Accumulate<T>, D>& exponentials, const ScalarFor<T, D>& scale,
                                     Tensor<T, D>& dlogits) {
   constexpr std::string_view op = "partial_cross_entropy_backward";
-  const HeldClasses<T> rows = held_classes(op, logits, targets, held, log_sum_exp);
+  const HeldClasses<T> rows = held_classes(op, logits, targets, held, exponentials);
   require_shape(op, "dlogits", dlogits, logits.shape());
-  VocabParallel<D>::partial_cross_entropy_backward(rows, log_sum_exp.data(), argument_of(scale), dlogits.data());
+  VocabParallel<D>::partial_cross_entropy_backward(rows, exponentials.data(), argument_of(scale), dlogits.data());
 }
 
 #define TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(T, D)                                                                \

@@ -27,7 +27,7 @@ struct HeldClasses {
 
 template <typename A>
 struct CrossEntropyParts {
-  const A* parts;               // [ranks + 1, rows]
+  const A* parts;               // [2 * ranks + 1, rows]
   const std::int32_t* targets;  // [rows]
   std::int64_t ranks;
   std::int64_t rows;

@@ -101,13 +101,12 @@ TRIREME_HOST_DEVICE W combined(Accumulation kind, W a, W b) {
 
 // y of a value that was accumulated.
 enum class Finish : std::uint8_t {
-  itself,        // the value
-  quotient,      // value / divisor
-  root,          // its square root
-  logarithm,     // shift + log(value)
-  finite,        // value, 0 where that is infinite
-  above_lowest,  // value, 0 where that is -infinity
-  truth,         // whether it is above 0
+  itself,     // the value
+  quotient,   // value / divisor
+  root,       // its square root
+  logarithm,  // shift + log(value)
+  finite,     // value, 0 where that is infinite
+  truth,      // whether it is above 0
 };
 
 // A thread for each result. V: W, or the element type of a tensor of results.
@@ -146,7 +145,6 @@ struct FinishReduction {
       case Finish::root: return math::square_root(value / divisor);
       case Finish::logarithm: return shift[i] + math::log(value);
       case Finish::finite: return math::absolute(value) == infinity ? 0 : value;
-      case Finish::above_lowest: return value == -infinity ? 0 : value;
       default: return value;
     }
   }

@@ -157,7 +157,7 @@ class ReductionBackward {
       case Reduction::max:
       case Reduction::min: return to(Slope::equal, shared(Accumulation::equals), results());
       case Reduction::norm_inf: return to(Slope::equal_magnitude, shared(Accumulation::equal_magnitudes), results());
-      case Reduction::logsumexp: return to(Slope::exponential, scale(), logarithms());
+      case Reduction::logsumexp: return write_softmax(to);
       case Reduction::var: return to(Slope::deviation, scale(2 / divisor), means(sizes_, x_));
       case Reduction::stddev: return to(Slope::deviation, over_results(1 / divisor), means(sizes_, x_));
       case Reduction::norm1: return to(Slope::sign, scale());
@@ -182,17 +182,11 @@ class ReductionBackward {
     return scaled(Scaling::quotient, 1, accumulated_values(count, sizes_, x_, results()));
   }
 
-  // A half type has rounded y, which an exponential would show.
-  Tensor<double, D> logarithms() const {
-    if constexpr (sizeof(T) >= sizeof(float)) {
-      return finished(Finish::above_lowest, y_);
-    } else {
-      const auto [sums, shift] = exponential_sums(sizes_, x_);
-      Tensor<double, D> result({sizes_.results()});
-      Reductions<D>::finish(result.numel(),
-                            FinishReduction<double, double>{Finish::logarithm, sums.data(), shift.data(), 1, result.data()});
-      return finished(Finish::above_lowest, result);
-    }
+  // y is rounded, which an exponential would show: those of x - y are divided by their sum. It is 0 where all x are -infinity.
+  void write_softmax(const auto& to) const {
+    const auto shift = finished(Finish::finite, y_);
+    const auto sums = accumulated_values(Accumulation::exponentials, sizes_, x_, shift);
+    to(Slope::exponential, scaled(Scaling::quotient_or_zero, 1, sums), shift);
   }
 
   const ReductionOptions& options_;

@@ -3,17 +3,11 @@
 #include <limits>
 
 #include "ops/base/pack.hpp"
+#include "ops/reduce/exponentials.hpp"
 #include "trireme/math/exponential.hpp"
 
 // The operations of ops/reduce/softmax.hpp, a team for each row; `logarithm` in log_softmax.
 namespace trireme::ops {
-
-// A row's largest element and sum(exp(x - largest)).
-template <typename A>
-struct Exponentials {
-  A largest;
-  A sum;
-};
 
 // In one pass: what was summed so far is scaled whenever a larger element is met. Four packs are read before the first is
 // needed.

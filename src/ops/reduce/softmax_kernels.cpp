@@ -1,6 +1,7 @@
 #include "ops/reduce/softmax_kernels.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "ops/base/vector.hpp"
 #include "ops/base/write.hpp"
@@ -17,21 +18,28 @@ T largest_of(const T* x, std::int64_t count) {
   return largest;
 }
 
+// Likewise, but never -infinity, from which no difference can be taken: the sum of a row of -infinity is 0.
 template <typename T>
-T log_sum_exp(const T* x, std::int64_t count) {
+T largest_finite_of(const T* x, std::int64_t count) {
   const T largest = largest_of(x, count);
+  return largest < std::numeric_limits<T>::lowest() ? std::numeric_limits<T>::lowest() : largest;
+}
+
+template <typename T>
+Exponentials<T> exponentials(const T* x, std::int64_t count) {
+  const T largest = largest_finite_of(x, count);
   T sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t j = 0; j < count; ++j) sum += math::exp(x[j] - largest);
-  return largest + math::log(sum);
+  return {largest, sum};
 }
 
 // In blocks that are short enough to be added in T.
 template <bool weighted, typename T>
-T log_sum_exp_and_sum_of(const T* x, const T* class_weight, double mass, std::int64_t count, double& sum) {
+Exponentials<T> exponentials_and_sum_of(const T* x, const T* class_weight, std::int64_t count, double& sum) {
   constexpr std::int64_t block = 1024;
-  const T largest = largest_of(x, count);
-  double below = 0;
+  const T largest = largest_finite_of(x, count);
+  sum = 0;
   T exponentials = 0;
   for (std::int64_t first = 0; first < count; first += block) {
     const std::int64_t end = std::min(first + block, count);
@@ -43,45 +51,44 @@ T log_sum_exp_and_sum_of(const T* x, const T* class_weight, double mass, std::in
       below_here += weighted ? class_weight[j] * difference : difference;
       exponentials_here += math::exp(difference);
     }
-    below += static_cast<double>(below_here);
+    sum += static_cast<double>(below_here);
     exponentials += exponentials_here;
   }
-  sum = below + mass * static_cast<double>(largest);
-  return largest + math::log(exponentials);
+  return {largest, exponentials};
 }
 
 template <typename T>
-T log_sum_exp_and_sum(const T* x, const T* class_weight, double mass, std::int64_t count, double& sum) {
-  return class_weight == nullptr ? log_sum_exp_and_sum_of<false>(x, class_weight, mass, count, sum)
-                                 : log_sum_exp_and_sum_of<true>(x, class_weight, mass, count, sum);
+Exponentials<T> exponentials_and_sum(const T* x, const T* class_weight, std::int64_t count, double& sum) {
+  return class_weight == nullptr ? exponentials_and_sum_of<false>(x, class_weight, count, sum)
+                                 : exponentials_and_sum_of<true>(x, class_weight, count, sum);
 }
 
 template <typename T>
-void softmax(const T* x, T log_sum_exp, T scale, T* y, std::int64_t count) {
+void softmax(const T* x, T largest, T scale, T* y, std::int64_t count) {
 #pragma omp simd
-  for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - log_sum_exp);
+  for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - largest);
 }
 
 template <typename T>
-void smoothed_softmax(const T* x, T log_sum_exp, T scale, T share, const T* class_weight, T* y, std::int64_t count) {
+void smoothed_softmax(const T* x, T largest, T scale, T share, const T* class_weight, T* y, std::int64_t count) {
   if (class_weight == nullptr) {
 #pragma omp simd
-    for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - log_sum_exp) - share;
+    for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - largest) - share;
   } else {
 #pragma omp simd
-    for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - log_sum_exp) - share * class_weight[j];
+    for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - largest) - share * class_weight[j];
   }
 }
 
 template <typename T>
-double weighted_sum(const T* x, const T* class_weight, std::int64_t count) {
+double weighted_sum(const T* x, T largest, const T* class_weight, std::int64_t count) {
   double sum = 0;
   if (class_weight == nullptr) {
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t j = 0; j < count; ++j) sum += static_cast<double>(x[j]);
+    for (std::int64_t j = 0; j < count; ++j) sum += static_cast<double>(x[j] - largest);
   } else {
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t j = 0; j < count; ++j) sum += static_cast<double>(x[j]) * static_cast<double>(class_weight[j]);
+    for (std::int64_t j = 0; j < count; ++j) sum += static_cast<double>(x[j] - largest) * static_cast<double>(class_weight[j]);
   }
   return sum;
 }
@@ -114,9 +121,9 @@ void log_softmax_backward(const T* y, const T* dy, T* dx, std::int64_t count, bo
 }
 
 template <typename T>
-constexpr SoftmaxKernels<T> kernels{log_sum_exp<T>,       log_sum_exp_and_sum<T>, softmax<T>,
-                                    smoothed_softmax<T>,  weighted_sum<T>,        probabilities<T>,
-                                    log_probabilities<T>, softmax_backward<T>,    log_softmax_backward<T>};
+constexpr SoftmaxKernels<T> kernels{exponentials<T>,      exponentials_and_sum<T>, softmax<T>,
+                                    smoothed_softmax<T>,  weighted_sum<T>,         probabilities<T>,
+                                    log_probabilities<T>, softmax_backward<T>,     log_softmax_backward<T>};
 
 }  // namespace
 

@@ -3,21 +3,22 @@
 #include <cstdint>
 
 #include "ops/base/table.hpp"
+#include "ops/reduce/exponentials.hpp"
 
 namespace trireme::ops {
 
 template <typename T>
 struct SoftmaxKernels {
-  // log(sum(exp(x))) of one row.
-  T (*log_sum_exp)(const T* x, std::int64_t count);
-  // The same in as many passes over x, with sum(class_weight * x); class_weight is 1 where it is null, `mass` its sum.
-  T (*log_sum_exp_and_sum)(const T* x, const T* class_weight, double mass, std::int64_t count, double& sum);
-  // y = scale * exp(x - log_sum_exp); y may be x.
-  void (*softmax)(const T* x, T log_sum_exp, T scale, T* y, std::int64_t count);
-  // y = scale * exp(x - log_sum_exp) - share * class_weight, which is 1 where it is null; y may be x.
-  void (*smoothed_softmax)(const T* x, T log_sum_exp, T scale, T share, const T* class_weight, T* y, std::int64_t count);
-  // sum(class_weight * x) of one row, likewise.
-  double (*weighted_sum)(const T* x, const T* class_weight, std::int64_t count);
+  // Of one row.
+  Exponentials<T> (*exponentials)(const T* x, std::int64_t count);
+  // The same in as many passes over x, with sum(class_weight * (x - largest)); class_weight is 1 where it is null.
+  Exponentials<T> (*exponentials_and_sum)(const T* x, const T* class_weight, std::int64_t count, double& sum);
+  // y = scale * exp(x - largest); y may be x.
+  void (*softmax)(const T* x, T largest, T scale, T* y, std::int64_t count);
+  // y = scale * exp(x - largest) - share * class_weight, which is 1 where it is null; y may be x.
+  void (*smoothed_softmax)(const T* x, T largest, T scale, T share, const T* class_weight, T* y, std::int64_t count);
+  // sum(class_weight * (x - largest)) of one row, likewise.
+  double (*weighted_sum)(const T* x, T largest, const T* class_weight, std::int64_t count);
   // y = exp(x) / sum(exp(x)) and x - log(sum(exp(x))) of one row; y may be x.
   void (*probabilities)(const T* x, T* y, std::int64_t count);
   void (*log_probabilities)(const T* x, T* y, std::int64_t count);

@@ -25,8 +25,12 @@ struct AttentionOptions {
 //   q: [batch, queries, heads * size]   kv: [batch, keys, kv_heads * (size + value_size)], all keys, then all values
 // or, for self-attention, packed: q: [batch, time, heads * size + kv_heads * (size + value_size)] and kv undefined. There may
 // be more or fewer keys than queries (cross-attention).
-//   out: [batch, queries, heads * value_size]     log_sum_exp: [batch, heads, queries], kept for the backward pass
-// key_padding_mask: [batch, keys], not 0 where a key is padding; may be undefined. A query that sees no key gets zeros.
+//   out: [batch, queries, heads * value_size]
+//   exponentials: [2, batch, heads, queries], kept for the backward pass: a number for each query, and the sum of
+//     exp(scale * score - number) over its keys. The number is the largest scale * score, and the log-sum-exp where cuDNN is
+//     used
+// key_padding_mask: [batch, keys], not 0 where a key is padding; may be undefined. A query that sees no key gets zeros, and so
+// does one whose scores are all -infinity.
 // first_keys: [batch, queries], the first key that each query sees, from 0 on and never below that of the query before; may be
 // undefined. Where several documents lie in a row, it is the place where the query's own starts. Keys that a block of queries
 // does not see by this, the window or causal cost nothing.
@@ -39,8 +43,8 @@ struct AttentionForward {
   Tensor<T, D> kv = {};
   Tensor<std::int32_t, D> key_padding_mask = {};
   Tensor<std::int32_t, D> first_keys = {};
-  Tensor<T, D> out = {};                      // out
-  Tensor<Accumulate<T>, D> log_sum_exp = {};  // out
+  Tensor<T, D> out = {};                       // out
+  Tensor<Accumulate<T>, D> exponentials = {};  // out
 };
 template <typename T, typename D>
 TRIREME_EXPORT void scaled_dot_product_attention(const AttentionForward<T, D>& pass);
@@ -54,7 +58,7 @@ struct AttentionBackward {
   Tensor<std::int32_t, D> key_padding_mask = {};
   Tensor<std::int32_t, D> first_keys = {};
   Tensor<T, D> out = {};
-  Tensor<Accumulate<T>, D> log_sum_exp = {};
+  Tensor<Accumulate<T>, D> exponentials = {};
   Tensor<T, D> dout = {};
   Tensor<T, D> dq = {};   // out
   Tensor<T, D> dkv = {};  // out; undefined when kv is

@@ -27,15 +27,15 @@ struct CtcInput {
 
 // -log of the probability of all alignments of a sample's labels to its rows, where labels may be repeated and blanks put
 // between them (Graves et al. 2006, "Connectionist temporal classification"), by the forward recursion over logarithms:
-// losses[batch], alpha[batch, time, 2 * labels + 1], kept for the backward pass. A length or label outside its range is an
-// error that names the sample; on a GPU, for which the host does not wait, the sample's loss and gradient are NaN. T: float,
-// double.
+// losses[batch], alpha[batch, time, 2 * labels + 1], kept for the backward pass: sums over the rows, so in double. A length or
+// label outside its range is an error that names the sample; on a GPU, for which the host does not wait, the sample's loss and
+// gradient are NaN. T: float, double.
 template <typename T, typename D>
-TRIREME_EXPORT void ctc_loss(const CtcInput<T, D>& input, Tensor<T, D>& losses, Tensor<T, D>& alpha);
+TRIREME_EXPORT void ctc_loss(const CtcInput<T, D>& input, Tensor<T, D>& losses, Tensor<double, D>& alpha);
 
 // dlog_probabilities = dlosses[batch] times the derivatives; 0 in the rows beyond a sample's length.
 template <typename T, typename D>
-TRIREME_EXPORT void ctc_loss_backward(const CtcInput<T, D>& input, const Tensor<T, D>& alpha, const Tensor<T, D>& dlosses,
+TRIREME_EXPORT void ctc_loss_backward(const CtcInput<T, D>& input, const Tensor<double, D>& alpha, const Tensor<T, D>& dlosses,
                                       Tensor<T, D>& dlog_probabilities);
 
 }  // namespace ops

@@ -21,23 +21,23 @@ template <typename T, typename D>
 TRIREME_EXPORT void embedding_part_backward(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& dy,
                                             const VocabRange& held, Tensor<T, D>& dweight, bool accumulate);
 
-// For each row of logits[rows, classes held here]: log_sum_exp[rows] of these classes, and the logit of the target, 0 where
-// another rank holds it or the target is ignored_target.
+// For each row of logits[rows, classes held here]: exponentials[2, rows] of these classes as those of cross_entropy, and the
+// logit of the target, 0 where another rank holds it or the target is ignored_target.
 template <typename T, typename D>
 TRIREME_EXPORT void partial_cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                          const VocabRange& held, Tensor<Accumulate<T>, D>& log_sum_exp,
+                                          const VocabRange& held, Tensor<Accumulate<T>, D>& exponentials,
                                           Tensor<Accumulate<T>, D>& target_logits);
 
-// parts[ranks + 1, rows]: every rank's log_sum_exp and, last, the sum of all ranks' target_logits. log_sum_exp[rows]: of all
-// classes.
+// parts[2 * ranks + 1, rows]: every rank's exponentials and, last, the sum of all ranks' target_logits. exponentials[2, rows]:
+// of all classes.
 template <typename A, typename D>
 TRIREME_EXPORT CrossEntropyResult<D> join_cross_entropy(const Tensor<A, D>& parts, const Tensor<std::int32_t, D>& targets,
-                                                        Tensor<A, D>& log_sum_exp);
+                                                        Tensor<A, D>& exponentials);
 
-// dlogits = scale * (softmax(logits) - one hot) of the classes held here, with the log_sum_exp of all; dlogits may be logits.
+// dlogits = scale * (softmax(logits) - one hot) of the classes held here, with the exponentials of all; dlogits may be logits.
 template <typename T, typename D>
 TRIREME_EXPORT void partial_cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                                   const VocabRange& held, const Tensor<Accumulate<T>, D>& log_sum_exp,
+                                                   const VocabRange& held, const Tensor<Accumulate<T>, D>& exponentials,
                                                    const ScalarFor<T, D>& scale, Tensor<T, D>& dlogits);
 
 }  // namespace ops
