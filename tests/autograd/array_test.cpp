@@ -46,6 +46,10 @@ TEST_CASE("gradients of functions that move elements") {
       [](const Inputs& in) {
         return flip(in[0], {0, 2});
       },
+      [](const Inputs& in) { return unfold(in[0], -1, 3, 1); },
+      [](const Inputs& in) { return unfold(in[0], 2, 1, 2); },
+      [](const Inputs& in) { return unfold(in[0], -1, 2, 2); },
+      [](const Inputs& in) { return unfold(in[0], 0, 2, 1); },
       [](const Inputs& in) {
         return pad(in[0], {1, 2, 0, 1}, {.value = 3});
       },

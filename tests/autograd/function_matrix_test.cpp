@@ -215,6 +215,7 @@ std::vector<Case> movement_cases() {
        [](const Inputs& in) {
          return roll(in[0], {1, -2}, {0, 2});
        }},
+      {"unfold", {x}, [](const Inputs& in) { return unfold(in[0], -1, 2, 1); }},
       {"flip",
        {x},
        [](const Inputs& in) {

@@ -1,6 +1,9 @@
 #include "trireme/ops/array/array.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <limits>
+#include <numeric>
 
 #include "ops/compare.hpp"
 #include "ops/threads.hpp"
@@ -55,6 +58,12 @@ TEMPLATE_TEST_CASE("functions that move elements", "", float, double, bfloat16, 
          {4, 5, 6, 7, 8, 9, 10, 11, 0, 1, 2, 3, 16, 17, 18, 19, 20, 21, 22, 23, 12, 13, 14, 15});
   expect("flip(x, {0, -1})", flip(x, {0, -1}), {2, 3, 4},
          {15, 14, 13, 12, 19, 18, 17, 16, 23, 22, 21, 20, 3, 2, 1, 0, 7, 6, 5, 4, 11, 10, 9, 8});
+  expect("unfold(x, 2, 2, 1)", unfold(x, 2, 2, 1), {2, 3, 3, 2},
+         {0,  1,  1,  2,  2,  3,  4,  5,  5,  6,  6,  7,  8,  9,  9,  10, 10, 11,
+          12, 13, 13, 14, 14, 15, 16, 17, 17, 18, 18, 19, 20, 21, 21, 22, 22, 23});
+  expect("unfold(x, 1, 2, 1)", unfold(x, 1, 2, 1), {2, 2, 4, 2},
+         {0, 4, 1, 5, 2, 6, 3, 7, 4, 8, 5, 9, 6, 10, 7, 11, 12, 16, 13, 17, 14, 18, 15, 19, 16, 20, 17, 21, 18, 22, 19, 23});
+  expect("unfold(x, -1, 1, 3)", unfold(x, -1, 1, 3), {2, 3, 2, 1}, {0, 3, 4, 7, 8, 11, 12, 15, 16, 19, 20, 23});
   expect("pad(x, {1, 2})", pad(x, {1, 2}), {2, 3, 7},
          {0, 0,  1,  2,  3,  0, 0, 0, 4,  5,  6,  7,  0, 0, 0, 8,  9,  10, 11, 0, 0,
           0, 12, 13, 14, 15, 0, 0, 0, 16, 17, 18, 19, 0, 0, 0, 20, 21, 22, 23, 0, 0});
@@ -205,6 +214,47 @@ TEST_CASE("new tensors") {
   expect("full", full_like(x, bfloat16(3.0f)), {1, 2}, {3, 3});
   CHECK_THROWS_WITH(arange<float>(0, 5, 0), ContainsSubstring("a step is finite and not 0"));
   CHECK_THROWS_WITH(arange<float>(0, 5, -1), ContainsSubstring("goes the other way than the step"));
+}
+
+TEST_CASE("windows that do not fit, and of the most dims, are refused") {
+  const auto x = arange<float>(24).reshape({2, 3, 4});
+  CHECK_THROWS_WITH(unfold(x, 1, 4, 1), ContainsSubstring("unfold: windows of 4, each 1 on, do not fit dim 1 of x [2, 3, 4]"));
+  CHECK_THROWS_AS(unfold(x, 1, 0, 1), Error);
+  CHECK_THROWS_AS(unfold(x, 1, 2, 0), Error);
+  CHECK_THROWS_WITH(unfold(x, 3, 1, 1), ContainsSubstring("has no dim 3"));
+  CHECK_THROWS_WITH(unfold(x.reshape({2, 3, 4, 1, 1, 1}), 1, 2, 1), ContainsSubstring("has 6 dims, which is the most"));
+}
+
+TEMPLATE_TEST_CASE("random elements are a function of seed, stream and number", "", float, double, bfloat16, float16) {
+  const RandomElements of{.seed = 3, .stream = "noise"};
+  const auto all = random_normal<TestType>({40, 5}, of, 2, 0.5);
+  const auto part = random_normal<TestType>({10, 5}, {.seed = 3, .stream = "noise", .first = 50}, 2, 0.5);
+  CHECK(part.to_vector() == all.narrow(10, 10).to_vector());
+  CHECK(random_normal<TestType>({40, 5}, {.seed = 4, .stream = "noise"}, 2, 0.5).to_vector() != all.to_vector());
+  CHECK(random_normal<TestType>({40, 5}, {.seed = 3, .stream = "other"}, 2, 0.5).to_vector() != all.to_vector());
+  double sum = 0, squares = 0;
+  for (const double element : as_doubles(random_normal<TestType>({20000}, of, 2, 0.5))) {
+    sum += element;
+    squares += (element - 2) * (element - 2);
+  }
+  CHECK(sum / 20000 == Approx(2).margin(0.02));
+  CHECK(squares / 20000 == Approx(0.25).margin(0.02));
+  const auto uniform = as_doubles(random_uniform<TestType>({20000}, of));
+  CHECK(*std::min_element(uniform.begin(), uniform.end()) >= 0);
+  CHECK(*std::max_element(uniform.begin(), uniform.end()) < 1);
+  CHECK(std::accumulate(uniform.begin(), uniform.end(), 0.0) / 20000 == Approx(0.5).margin(0.02));
+}
+
+TEST_CASE("random whole numbers, and what is refused") {
+  const auto dice = random_integers<std::int64_t>({6000}, {.seed = 1, .stream = "dice"}, 1, 7);
+  for (std::int64_t face = 0; face < 9; ++face) {
+    const auto count = std::count(dice.data(), dice.data() + dice.numel(), face);
+    CHECK((face >= 1 && face < 7 ? std::abs(count - 1000) < 150 : count == 0));
+  }
+  CHECK(random_integers<std::int32_t>({0}, {}, 0, 1).numel() == 0);
+  CHECK_THROWS_WITH(random_integers<std::int32_t>({1}, {}, 2, 2), ContainsSubstring("there is no whole number in [2, 2)"));
+  CHECK_THROWS_WITH(random_normal<float>({1}, {}, 0, -1), ContainsSubstring("the standard deviation is -1"));
+  CHECK_THROWS_WITH(random_uniform<float>({1}, {.first = -1}), ContainsSubstring("must not be below 0"));
 }
 
 TEST_CASE("empty tensors, scalars and six dims") {

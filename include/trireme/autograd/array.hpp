@@ -133,6 +133,10 @@ Variable<T, D> flip(const Variable<T, D>& x, const std::vector<int>& dims) {
   return detail::record_movement(x, ops::flipped(detail::defined_shape("flip", x), dims));
 }
 template <typename T, typename D>
+Variable<T, D> unfold(const Variable<T, D>& x, int dim, std::int64_t size, std::int64_t step) {
+  return detail::record_movement(x, ops::unfolded(detail::defined_shape("unfold", x), dim, size, step));
+}
+template <typename T, typename D>
 Variable<T, D> pad(const Variable<T, D>& x, const std::vector<std::int64_t>& amounts, const PadOptions& options = {}) {
   return detail::record_movement(x, ops::padded(detail::defined_shape("pad", x), amounts, options));
 }

@@ -2,11 +2,23 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "ops/array/create_on.hpp"
+#include "ops/base/convert.hpp"
 #include "ops/base/parallel.hpp"
+#include "trireme/core/philox.hpp"
 
 namespace trireme::ops {
+namespace {
+
+template <typename T>
+constexpr int digits_of = std::is_same_v<T, bfloat16>  ? 8
+                          : std::is_same_v<T, float16> ? 11
+                                                       : std::numeric_limits<T>::digits;
+
+}  // namespace
 
 std::int64_t arange_count(double begin, double end, double step) {
   require(std::isfinite(begin) && std::isfinite(end) && std::isfinite(step) && step != 0,
@@ -21,6 +33,43 @@ Line linspace_line(double begin, double end, std::int64_t count) {
   const double steps = count > 1 ? static_cast<double>(count - 1) : 1;
   return {.first = begin, .step = (end - begin) / steps, .last = end, .ends = count > 1};
 }
+
+template <typename T>
+void fill_random(RandomKind kind, const RandomElements& of, double a, double b, Tensor<T, Cpu>& y) {
+  require_defined("random", "y", y);
+  require(of.first >= 0, "random: the first element has the number {}, but must not be below 0", of.first);
+  require(std::isfinite(a) && std::isfinite(b), "random: the bounds, or mean and deviation, are {} and {}, but must be finite",
+          a, b);
+  require(kind != RandomKind::normal || b >= 0, "random: the standard deviation is {}, but must not be below 0", b);
+  require(kind != RandomKind::uniform || a <= b, "random: the bounds are {} and {}, but must not fall", a, b);
+  require(kind != RandomKind::whole || (a < b && b - a <= 0x1p53),
+          "random: there is no whole number in [{}, {}), or more than 2^53", a, b);
+  // Digits that T does not have are cut off: rounding would reach the upper bound.
+  const double digits = std::ldexp(1.0, std::is_integral_v<T> ? 53 : digits_of<T>);
+  const std::uint64_t stream = hash_name(of.stream);
+  const auto drawn = [=](std::int64_t i) {
+    const auto number = static_cast<std::uint64_t>(of.first + i);
+    if (kind == RandomKind::normal) return a + b * philox_normal(of.seed, stream, number);
+    const double share = std::floor(philox_uniform(of.seed, stream, number) * digits) / digits;
+    return kind == RandomKind::uniform ? a + (b - a) * share : a + std::floor((b - a) * share);
+  };
+  parallel_elements(y.numel(), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      if constexpr (std::is_integral_v<T>) {
+        y.data()[i] = static_cast<T>(drawn(i));
+      } else {
+        y.data()[i] = rounded<T>(static_cast<Accumulate<T>>(drawn(i)));
+      }
+    }
+  });
+}
+
+template void fill_random(RandomKind, const RandomElements&, double, double, Tensor<float, Cpu>&);
+template void fill_random(RandomKind, const RandomElements&, double, double, Tensor<double, Cpu>&);
+template void fill_random(RandomKind, const RandomElements&, double, double, Tensor<bfloat16, Cpu>&);
+template void fill_random(RandomKind, const RandomElements&, double, double, Tensor<float16, Cpu>&);
+template void fill_random(RandomKind, const RandomElements&, double, double, Tensor<std::int32_t, Cpu>&);
+template void fill_random(RandomKind, const RandomElements&, double, double, Tensor<std::int64_t, Cpu>&);
 
 // Each row is a run of elements between two of zeros, either of which may be empty.
 template <>

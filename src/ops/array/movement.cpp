@@ -207,6 +207,40 @@ Movement flipped(const Shape& x, const std::vector<int>& dims) {
           .settings = {{"dims", as_setting(dims)}}};
 }
 
+// Windows may overlap, so each copy takes one of them, or one place of all: in neither an element is met twice.
+Movement unfolded(const Shape& x, int dim, std::int64_t size, std::int64_t step) {
+  const auto place = static_cast<std::size_t>(dim_of("unfold", x, dim));
+  require(x.size() < Shape::max_dims, "unfold: x {} has {} dims, which is the most", x, Shape::max_dims);
+  const std::int64_t extent = x[static_cast<int>(place)];
+  require(size > 0 && size <= extent && step > 0, "unfold: windows of {}, each {} on, do not fit dim {} of x {}", size, step,
+          dim, x);
+  const std::int64_t count = (extent - size) / step + 1;
+  DimExtents extents = extents_of(x);
+  extents[place] = count;
+  extents[static_cast<std::size_t>(x.size())] = size;
+  Movement movement{.name = "unfold", .from = x, .to = shape_of(extents, x.size() + 1)};
+  const DimStrides from = strides_of(x), to = strides_of(movement.to);
+  const bool by_window = count <= size;
+  for (std::int64_t i = 0; i < (by_window ? count : size); ++i) {
+    StridedCopy copy;
+    copy.from = i * (by_window ? step : 1) * from[place];
+    copy.to = by_window ? i * to[place] : i;
+    for (std::size_t other = 0; other < static_cast<std::size_t>(x.size()); ++other) {
+      if (other != place) {
+        copy.add({.extent = extents[other], .from = from[other], .to = to[other]});
+      } else if (by_window) {
+        copy.add({.extent = size, .from = from[place], .to = 1});
+      } else {
+        copy.add({.extent = count, .from = step * from[place], .to = to[place]});
+      }
+    }
+    movement.copies.push_back(copy);
+  }
+  if (step == size && count * size == extent) movement.whole = movement.copies.size();
+  movement.settings = {{"dim", {dim}}, {"size", {size}}, {"step", {step}}};
+  return movement;
+}
+
 Movement padded(const Shape& x, const std::vector<std::int64_t>& amounts, const PadOptions& options) {
   require(amounts.size() % 2 == 0 && std::ssize(amounts) <= 2 * x.size(),
           "pad: {} amounts for x {}: they are pairs, the last dim's first", amounts.size(), x);

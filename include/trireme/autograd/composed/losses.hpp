@@ -202,6 +202,17 @@ Loss<Accumulate<T>, D> info_nce_loss(const Variable<T, D>& queries, const Variab
   return cross_entropy(scale(matmul(q, transpose(k, 0, 1)), static_cast<A>(1 / options.temperature)), targets);
 }
 
+// mse_loss() of two Variables: both get gradients.
+template <typename T, typename D>
+Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Variable<T, D>& target) {
+  using A = Accumulate<T>;
+  detail::require_same_shape("mse_loss", x, target);
+  const std::int64_t count = x.shape().numel();
+  return {.sum = sum(square(subtract(cast<A>(x), cast<A>(target)))),
+          .target_weight = static_cast<double>(count),
+          .nominal_targets = count};
+}
+
 // 1 - (2 * overlap + smoothing) / (sum of probabilities + sum of targets + smoothing), of the probabilities sigmoid(logits),
 // for each sample over all but dim 0; the overlap is the sum of their products with the targets (Milletari et al. 2016, arXiv
 // 1606.04797).
@@ -218,6 +229,44 @@ Loss<Accumulate<T>, D> dice_loss(const Variable<T, D>& logits, const Tensor<Accu
   const Variable<A, D> overlap = detail::row_sums(multiply(p, t));
   const Variable<A, D> total = detail::row_sums(add(p, t));
   return detail::loss_of_rows(subtract(1, divide(add(multiply(overlap, 2), smoothing), add(total, smoothing))));
+}
+
+struct SoftmaxDiceOptions {
+  double smoothing = 1;
+  std::int32_t ignore_index = ops::ignored_target;
+};
+
+// The dice_loss() of each class against all others, of the probabilities softmax(logits[batch, ..., classes]), and its mean
+// over the classes. The targets[batch, ...] are class numbers; places of ignore_index count for nothing. Each sample is one
+// target. On a GPU, for which the host does not wait, another target makes the loss of its sample NaN.
+template <typename T, typename D>
+Loss<Accumulate<T>, D> softmax_dice_loss(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                         const SoftmaxDiceOptions& options = {}) {
+  using A = Accumulate<T>;
+  require_operands("softmax_dice_loss", logits, targets);
+  const Shape& shape = logits.shape();
+  require(shape.size() >= 2 && shape.back() > 0 && targets.numel() == shape.rows(),
+          "softmax_dice_loss: targets {} for logits {}, which need to be [batch, ..., classes]", targets.shape(), shape);
+  const std::int64_t batch = shape[0], classes = shape.back(), places = batch == 0 ? 0 : shape.rows() / batch;
+  const Tensor<std::int32_t, D> column = targets.reshape({batch, places, 1});
+  const Tensor<bool, D> counted = ne(column, options.ignore_index);
+  const Tensor<bool, D> outside = logical_or(lt(column, 0), ge(column, static_cast<std::int32_t>(classes)));
+  Variable<A, D> p = where(counted, softmax(cast<A>(reshape(logits, {batch, places, classes}))), 0);
+  if constexpr (Tensor<A, D>::on_host) {
+    for (std::int64_t place = 0; place < targets.numel(); ++place) {
+      require(!counted.data()[place] || !outside.data()[place],
+              "softmax_dice_loss: the target of place {} is {}, but must lie in [0, {}) or be {}", place, column.data()[place],
+              classes, options.ignore_index);
+    }
+  } else {
+    p = where(logical_and(counted, outside), std::numeric_limits<A>::quiet_NaN(), p);
+  }
+  const Tensor<bool, D> of_class = logical_and(counted, eq(column, arange<std::int32_t, D>(classes)));
+  const Tensor<A, D> one_hot = where(of_class, Tensor<A, D>::full({batch, places, classes}, A{1}), A{0});
+  const Variable<A, D> overlap = sum(multiply(p, Variable<A, D>(one_hot)), 1);
+  const Variable<A, D> total = sum(add(p, Variable<A, D>(one_hot)), 1);
+  const Variable<A, D> dice = divide(add(multiply(overlap, 2), options.smoothing), add(total, options.smoothing));
+  return detail::loss_of_rows(subtract(1, mean(dice, -1)));
 }
 
 // The loss of each sample, see ops/loss/ctc.hpp; T: float, double.

@@ -213,6 +213,13 @@ Tensor<T, D> flip(const Tensor<T, D>& x, const std::vector<int>& dims) {
   return ops::moved(x, ops::flipped(ops::defined_shape("flip", x), dims));
 }
 
+// Windows of `size` elements along a dim, each `step` further on than the one before, as torch.Tensor.unfold: the dim becomes
+// their number, and their elements a last dim. [batch, time, width] of dim 1 -> [batch, windows, width, size].
+template <typename T, typename D>
+Tensor<T, D> unfold(const Tensor<T, D>& x, int dim, std::int64_t size, std::int64_t step) {
+  return ops::moved(x, ops::unfolded(ops::defined_shape("unfold", x), dim, size, step));
+}
+
 // More elements around x. The amounts are pairs, before and after, of the last dim first, as torch's: {1, 2} adds a column on
 // the left and two on the right, {1, 2, 0, 3} also three rows below. With PadMode::constant an amount below 0 takes elements
 // away; with PadMode::reflect amounts are smaller than the dim.

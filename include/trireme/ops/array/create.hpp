@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 
 #include "trireme/core/error.hpp"
@@ -12,7 +13,22 @@
 
 // New tensors: arange<float>(0, 6, 2) is [0, 2, 4]. D: Cpu unless said.
 namespace trireme TRIREME_EXPORT {
+
+// Where random elements come from: each is a function of (seed, stream, its number) alone. A rank that asks for the elements
+// from `first` on gets those that one process has there.
+struct RandomElements {
+  std::uint64_t seed = 0;
+  std::string_view stream = {};  // a name; what is drawn under another one is independent of it
+  std::int64_t first = 0;        // the number of the tensor's first element
+};
+
 namespace ops {
+
+enum class RandomKind : std::uint8_t { uniform, normal, whole };
+
+// y[i] of (first + i): uniform in [a, b), normal of mean a and standard deviation b, or a whole number in [a, b).
+template <typename T>
+TRIREME_EXPORT void fill_random(RandomKind kind, const RandomElements& of, double a, double b, Tensor<T, Cpu>& y);
 
 // y[i] of a Line.
 template <typename T, typename D>
@@ -58,6 +74,37 @@ Tensor<T, D> eye(std::int64_t rows, std::optional<std::int64_t> columns = {}) {
   Tensor<T, D> y({rows, columns.value_or(rows)});
   ops::fill_eye(y);
   return y;
+}
+
+namespace detail {
+
+template <typename T, typename D>
+Tensor<T, D> random(ops::RandomKind kind, const Shape& shape, const RandomElements& of, double a, double b) {
+  Tensor<T, Cpu> y(shape);
+  ops::fill_random(kind, of, a, b, y);
+  if constexpr (Tensor<T, D>::on_host) {
+    return y;
+  } else {
+    return y.template to<D>();
+  }
+}
+
+}  // namespace detail
+
+// Random elements, which the host makes and a GPU gets as a copy. random_uniform<float>({8, 4}, {.seed = 1, .stream = "noise",
+// .first = 32 * step}) is another tensor in each step, and the same one in each run. T: float, double, bfloat16, float16.
+template <typename T, typename D = Cpu>
+Tensor<T, D> random_uniform(const Shape& shape, const RandomElements& of, double low = 0, double high = 1) {  // in [low, high)
+  return detail::random<T, D>(ops::RandomKind::uniform, shape, of, low, high);
+}
+template <typename T, typename D = Cpu>
+Tensor<T, D> random_normal(const Shape& shape, const RandomElements& of, double mean = 0, double deviation = 1) {
+  return detail::random<T, D>(ops::RandomKind::normal, shape, of, mean, deviation);
+}
+// Whole numbers in [low, high), at most 2^53 of them. T: std::int32_t, std::int64_t.
+template <typename T, typename D = Cpu>
+Tensor<T, D> random_integers(const Shape& shape, const RandomElements& of, T low, std::type_identity_t<T> high) {
+  return detail::random<T, D>(ops::RandomKind::whole, shape, of, static_cast<double>(low), static_cast<double>(high));
 }
 
 // Of the shape, type and device of x.

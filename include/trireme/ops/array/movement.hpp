@@ -54,6 +54,7 @@ Movement expanded(const Shape& x, const Shape& y);
 Movement repeated(const Shape& x, const std::vector<std::int64_t>& times);
 Movement rolled(const Shape& x, const std::vector<std::int64_t>& shifts, const std::vector<int>& dims);
 Movement flipped(const Shape& x, const std::vector<int>& dims);
+Movement unfolded(const Shape& x, int dim, std::int64_t size, std::int64_t step);
 Movement padded(const Shape& x, const std::vector<std::int64_t>& amounts, const PadOptions& options);
 Movement sliced(std::string_view name, const Shape& x, const std::vector<Slice>& slices);  // of the first dims
 Movement sliced(std::string_view name, const Shape& x, int dim, const Slice& slice);
