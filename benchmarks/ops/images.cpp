@@ -53,7 +53,7 @@ void measure_pooling(Report& report, const Shape& image, std::int64_t kernel, st
   auto y = filled({image[0], extent.height, extent.width, image[3]});
   ops::PoolArgmax<Cpu> argmax(y.shape());
   Tensor<float> dx(image);
-  const double argmax_bytes = static_cast<double>(argmax.numel()) * sizeof(std::uint16_t);
+  const double argmax_bytes = static_cast<double>(argmax.numel()) * sizeof(std::int32_t);
   const auto name = fmt::format("{0}x{1}x{1}x{2}, {3}x{3} / {4}", image[0], image[1], image[3], kernel, stride);
   report.memory_bound("max_pool2d " + name, bytes(x) + bytes(y) + argmax_bytes, [&] { ops::max_pool2d(x, max, y, argmax); });
   report.memory_bound("max_pool2d " + name + " backward", bytes(x) + bytes(y) + argmax_bytes,

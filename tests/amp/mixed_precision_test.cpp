@@ -187,6 +187,19 @@ TEMPLATE_TEST_CASE("elementwise losses of half types are float, their gradients 
   CHECK(distilled == Approx(distillation_loss(Variable<double>(doubles(x)), doubles(teacher), 1.5).mean()).epsilon(1e-5));
 }
 
+TEMPLATE_TEST_CASE("norms of half types are computed in float", "", bfloat16, float16) {
+  using T = TestType;
+  const Variable<T> x(random<T>({5, 8}, 1));
+  const Variable<float> weight(random<float>({8}, 2)), bias(random<float>({8}, 3));
+  const auto same = [](const Variable<T>& got, const Variable<T>& expected) {
+    CHECK(doubles(got.value()).to_vector() == doubles(expected.value()).to_vector());
+  };
+  same(layer_norm(x, weight, bias, 1e-5), layer_norm<T>(cast<float>(x), weight, bias, 1e-5));
+  same(layer_norm(x, {}, {}, 1e-5), layer_norm<T>(cast<float>(x), {}, {}, 1e-5));
+  same(rms_norm(x, weight, 1e-5), rms_norm<T>(cast<float>(x), weight, 1e-5));
+  same(rms_norm(x, {}, 1e-5), rms_norm<T>(cast<float>(x), {}, 1e-5));
+}
+
 TEMPLATE_TEST_CASE("matrix products sum in float, into half or float", "", bfloat16, float16) {
   using T = TestType;
   for (const bool transpose_a : {false, true}) {

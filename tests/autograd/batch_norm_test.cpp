@@ -94,6 +94,18 @@ TEST_CASE("gradients of group norm") {
   }
 }
 
+TEST_CASE("group norm of samples without elements gives weight and bias gradients of 0") {
+  Tensor<double> dweight, dbias;
+  {
+    Tape tape;
+    const auto keep = [](Tensor<double>& to) { return [&to](const Tensor<double>& gradient) { to = gradient; }; };
+    const auto weight = watch(random({4}, 1), keep(dweight)), bias = watch(random({4}, 2), keep(dbias));
+    sum(group_norm(Variable<double>(Tensor<double>::zeros({2, 0, 4})), weight, bias, 2)).backward();
+  }
+  CHECK(dweight.to_vector() == std::vector<double>(4, 0));
+  CHECK(dbias.to_vector() == std::vector<double>(4, 0));
+}
+
 TEST_CASE("running statistics follow the batch, evaluation uses them") {
   const Tensor<double> x = Tensor<double>::from({4, 1}, std::vector<double>{1, 3, 5, 7});  // mean 4, unbiased variance 20 / 3
   const auto running = fresh_statistics(1);

@@ -210,9 +210,20 @@ TEST_CASE("attention with a bias, a mask, a window and shared keys is PyTorch's"
   check_result(join_heads(masked_attention(q, k, k, {.key_padding_mask = padding, .causal = true})), {1, 3, 8},
                elements(fused.value()));
 
+  // What is not seen has no share beside any finite score.
+  const Variable<double> low(Tensor<double>::full({1, 2, 3, 4}, -1e20)), high(Tensor<double>::full({1, 2, 5, 4}, 1e20));
+  const auto of_two = masked_attention(low, high, v, {.mask = lt(arange<double>(5), 2)});
+  check_result(of_two, {1, 2, 3, 2},
+               elements(masked_attention(scale(q, 0.0), k, v, {.mask = lt(arange<double>(5), 2)}).value()));
+
   // A query that sees nothing gets zeros, and gradients are finite.
   const auto none = masked_attention(q, k, v, {.mask = gt(Tensor<double>::zeros({1, 5}), 1)});
   check_result(none, {1, 2, 3, 2}, Doubles(12, 0));
+  expect_passed(check_gradients(
+      [](const Inputs& in) {
+        return masked_attention(in[0], in[1], in[2], {.bias = in[3], .mask = gt(arange<double>(3).reshape({3, 1}), 0)});
+      },
+      {q.value(), k.value(), v.value(), random({2, 3, 5}, 4)}));
   expect_passed(check_gradients(
       [](const Inputs& in) { return masked_attention(in[0], in[1], in[2], {.bias = in[3], .causal = true, .window = 2}, {}); },
       {q.value(), k.value(), v.value(), random({2, 3, 5}, 4)}));

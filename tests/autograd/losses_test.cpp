@@ -265,6 +265,8 @@ TEST_CASE("losses refuse undefined operands and take batches of none") {
   refused([&] { triplet_margin_loss(rows, rows, none); }, "triplet_margin_loss: operand 2 of 2");
   refused([&] { info_nce_loss(none, rows); }, "info_nce_loss: operand 1 of 2");
   refused([&] { dice_loss(rows, {}); }, "dice_loss: operand 2 of 2");
+  refused([&] { softmax_dice_loss(rows, {}); }, "softmax_dice_loss: operand 2 of 2");
+  refused([&] { mse_loss(rows, none); }, "mse_loss: operand 2 of 2");
   refused([&] { ctc_loss(none, index, index, index); }, "ctc_loss: operand 1 of 4");
   refused([&] { normalize(none); }, "normalize: operand 1 of 1");
 
@@ -276,6 +278,8 @@ TEST_CASE("losses refuse undefined operands and take batches of none") {
   CHECK(cosine_embedding_loss(empty, empty, no_index).mean() == 0);
   CHECK(triplet_margin_loss(empty, empty, empty).mean() == 0);
   CHECK(dice_loss(empty, empty.value()).mean() == 0);
+  CHECK(softmax_dice_loss(empty, no_index).mean() == 0);
+  CHECK(mse_loss(empty, empty).mean() == 0);
   CHECK_THROWS_WITH(normalize(Variable<double>(Tensor<double>::zeros({}))),
                     "normalize: an operand is a scalar, but needs rows [..., width]");
 }
@@ -286,6 +290,57 @@ TEST_CASE("dice loss over each sample") {
         {{0.016871880259, -0.024200615962, -0.014678446986, 0.018525714507, 0.000487796939, -0.033618811176}});
   const auto pixels = random({2, 2, 2, 3}, 1);
   CHECK(dice_loss(Variable<double>(pixels), Tensor<double>::zeros({2, 2, 2, 3})).nominal_targets == 2);
+}
+
+TEST_CASE("dice loss of classes leaves out what is ignored") {
+  const auto logits = random({2, 4, 3}, 1);
+  const auto targets = integers({2, 4}, {0, 2, -100, 1, 2, 2, 0, -100});
+  double expected = 0;
+  for (std::int64_t sample = 0; sample < 2; ++sample) {
+    for (std::int64_t c = 0; c < 3; ++c) {
+      double overlap = 0, total = 0;
+      for (std::int64_t place = 0; place < 4; ++place) {
+        const std::int32_t target = targets.at(sample, place);
+        if (target < 0) continue;
+        double sum = 0;
+        for (std::int64_t j = 0; j < 3; ++j) sum += std::exp(logits.at(sample, place, j));
+        const double p = std::exp(logits.at(sample, place, c)) / sum, t = target == c ? 1 : 0;
+        overlap += p * t;
+        total += p + t;
+      }
+      expected += (1 - (2 * overlap + 0.5) / (total + 0.5)) / 6;
+    }
+  }
+  CHECK(softmax_dice_loss(Variable<double>(logits), targets, {.smoothing = 0.5}).mean() == Approx(expected));
+  expect_passed(check_gradients([&](const Inputs& in) { return softmax_dice_loss(in[0], targets).sum; }, {logits}));
+  // A class that is ignored is no target, though it has a probability.
+  const auto other = integers({2, 4}, {0, 2, 1, 1, 2, 2, 0, 1});
+  expect_passed(
+      check_gradients([&](const Inputs& in) { return softmax_dice_loss(in[0], other, {.ignore_index = 1}).sum; }, {logits}));
+  CHECK_THROWS_WITH(softmax_dice_loss(Variable<double>(logits), integers({2, 4}, {0, 2, 3, 1, 2, 2, 0, 0})),
+                    ContainsSubstring("the target of place 2 is 3, but must lie in [0, 3) or be -100"));
+}
+
+TEST_CASE("the squared error of two Variables gives both gradients") {
+  expect_passed(check_gradients([](const Inputs& in) { return mse_loss(in[0], in[1]).sum; }, {x(), y()}));
+  CHECK(mse_loss(Variable<double>(x()), Variable<double>(y())).mean() == Approx(mse_loss(Variable<double>(x()), y()).mean()));
+  CHECK_THROWS_WITH(mse_loss(Variable<double>(x()), Variable<double>(random({2}, 1))),
+                    ContainsSubstring("mse_loss: the operands have the shapes"));
+}
+
+TEST_CASE("KL divergence of nan and of probabilities below 0 is nan, that of 0 is 0") {
+  constexpr double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const auto kl = [](double log_probability, double target, bool log_target) {
+    return kl_divergence(Variable<double>(doubles({1}, {log_probability})), doubles({1}, {target}), log_target).mean();
+  };
+  CHECK(std::isnan(kl(-1, nan, false)));
+  CHECK(std::isnan(kl(-1, -0.5, false)));
+  CHECK(std::isnan(kl(-1, nan, true)));
+  CHECK(std::isnan(kl(nan, 0, false)));
+  CHECK(std::isnan(kl(nan, -infinity, true)));
+  CHECK(kl(-infinity, 0, false) == 0);
+  CHECK(kl(-1, -infinity, true) == 0);
+  CHECK(kl(-infinity, 0.5, false) == infinity);
 }
 
 TEST_CASE("losses of half types are those of float") {

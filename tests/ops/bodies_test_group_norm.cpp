@@ -62,5 +62,6 @@ TEMPLATE_TEST_CASE("group norm by teams", "", float, double, bfloat16, float16) 
   for (const int team_size : {1, 3}) {
     check<TestType>({.batch = 3, .rows = 10, .channels = 12, .groups = 4}, true, team_size);
     check<TestType>({.batch = 1, .rows = 7, .channels = 5, .groups = 1}, false, team_size);
+    check<TestType>({.batch = 2, .rows = 0, .channels = 4, .groups = 2}, true, team_size);
   }
 }

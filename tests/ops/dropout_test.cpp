@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "ops/compare.hpp"
 #include "ops/elementwise/dropout_body.hpp"
 #include "ops/threads.hpp"
@@ -17,6 +19,18 @@ Tensor<float> dropped(const Tensor<float>& x, double probability, const RandomKe
 }
 
 }  // namespace
+
+TEST_CASE("dropped nan and infinity are nan, as PyTorch's") {
+  constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  for (const float element : dropped(Tensor<float>::full({100}, nan), 0.5, key).span()) CHECK(std::isnan(element));
+  std::int64_t kept = 0;
+  for (const float element : dropped(Tensor<float>::full({100}, infinity), 0.5, key).span()) {
+    CHECK((std::isnan(element) || element == infinity));
+    kept += element == infinity ? 1 : 0;
+  }
+  CHECK(kept > 0);
+  CHECK(kept < 100);
+}
 
 TEMPLATE_TEST_CASE("dropout keeps the stated share and scales it", "", float, double) {
   const auto x = Tensor<TestType>::full({100000}, 2);

@@ -434,3 +434,15 @@ TEST_CASE("undefined operands are named") {
   CHECK_THROWS_WITH(logical_not(Tensor<bool>()), "logical_not: the operand is undefined");
   CHECK_THROWS_WITH(clamp(x, no_number, 1), ContainsSubstring("the bounds are nan and 1"));
 }
+
+TEMPLATE_TEST_CASE("a comparison of a half type with a number rounds the number", "", bfloat16, float16) {
+  const auto x = Tensor<TestType>::full({1}, static_cast<TestType>(0.1F));
+  CHECK(eq(x, 0.1).at(0));
+  CHECK(eq(0.1, x).at(0));
+  CHECK_FALSE(ne(x, 0.1F).at(0));
+  CHECK_FALSE(lt(x, 0.1).at(0));
+  CHECK_FALSE(gt(x, 0.1).at(0));
+  CHECK(le(x, 0.1).at(0));
+  CHECK(ge(x, 0.1).at(0));
+  CHECK(lt(x, 0.11).at(0));
+}

@@ -1,5 +1,6 @@
 #include "trireme/ops/pooling/pooling.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "ops/compare.hpp"
@@ -166,6 +167,29 @@ TEST_CASE("adaptive pooling cuts an image into windows that may overlap") {
   check(2, {7.0 / 3, 28.0 / 3}, {4, 16});     // [0, 3), [2, 5)
   check(3, {1.5, 14.0 / 3, 12}, {2, 8, 16});  // [0, 2), [1, 4), [3, 5)
   check(7, {1, 1.5, 3, 4, 6, 12, 16}, {1, 2, 4, 4, 8, 16, 16});
+}
+
+TEST_CASE("max pooling of windows of more than 65536 pixels") {
+  for (const Shape& image : {Shape{1, 300, 301, 1}, Shape{1, 1, 70'000, 3}}) {
+    auto x = random_tensor<float>(image, 1);
+    const std::int64_t largest = x.numel() - 5;
+    x.data()[largest] = 100;
+    Tensor<float> y({1, 1, 1, image[3]}), dx(image);
+    PoolArgmax<Cpu> argmax(y.shape());
+    adaptive_max_pool2d(x, y, argmax);
+    const std::int64_t channel = largest % image[3];
+    CHECK(y.data()[channel] == 100);
+    CHECK(argmax.data()[channel] == largest / image[3]);
+    const Pool2dOptions whole{.kernel = {image[1], image[2]}};
+    max_pool2d(x, whole, y, argmax);
+    CHECK(argmax.data()[channel] == largest / image[3]);
+    for (const bool adaptive : {false, true}) {
+      const auto dy = Tensor<float>::full(y.shape(), 2);
+      adaptive ? adaptive_max_pool2d_backward(dy, argmax, dx, false) : max_pool2d_backward(dy, argmax, whole, dx, false);
+      CHECK(dx.data()[largest] == 2);
+      CHECK(std::count(dx.data(), dx.data() + dx.numel(), 0.0F) == dx.numel() - image[3]);
+    }
+  }
 }
 
 TEST_CASE("the size of a pooled image is torch's") {

@@ -142,10 +142,11 @@ Variable<T, D> matmul(const Variable<T, D>& a, const Tensor<T, D>& b) {
   return matmul(a, Variable<T, D>(b));
 }
 
-// Over the last `dims` dims together; weight and bias, which have these dims, may be undefined.
+// Over the last `dims` dims together; weight and bias, which have these dims, may be undefined. Computed in float for half
+// types, whose weights are float.
 template <typename T, typename D>
-TRIREME_EXPORT Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<T, D>& weight, const Variable<T, D>& bias,
-                                         double epsilon, int dims = 1);
+TRIREME_EXPORT Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
+                                         const Variable<Accumulate<T>, D>& bias, double epsilon, int dims = 1);
 
 // The norm of a float variable, rounded to T for the matrix product that follows.
 template <typename T, typename D>
@@ -163,7 +164,7 @@ TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_la
 // x / sqrt(average of x^2 over the last dim + epsilon) * weight[width], which may be undefined. As of layer_norm, there are
 // forms that round to T and that add a residual.
 template <typename T, typename D>
-TRIREME_EXPORT Variable<T, D> rms_norm(const Variable<T, D>& x, const Variable<T, D>& weight, double epsilon);
+TRIREME_EXPORT Variable<T, D> rms_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight, double epsilon);
 template <typename T, typename D>
 requires(!std::same_as<T, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> rms_norm(const Variable<Accumulate<T>, D>& x,
                                                                                  const Variable<Accumulate<T>, D>& weight,
@@ -246,7 +247,8 @@ struct Loss {
   std::int64_t nominal_targets = 0;      // all targets, the ignored ones too: the same in every micro-batch of a step
   Scalar<double, D> scale = 1.0;         // of the gradients: amp::GradScaler
 
-  double mean() const {  // the host waits for a GPU's
+  // The host waits for a GPU's. 0 where no target counts, as in a batch of ignored targets alone: PyTorch's mean is NaN there.
+  double mean() const {
     const double targets = target_weight.item();
     return targets == 0 ? 0.0 : static_cast<double>(sum.value().item()) / targets;
   }
@@ -368,7 +370,8 @@ TRIREME_EXPORT Loss<Accumulate<T>, D> sigmoid_focal_loss(const Variable<T, D>& l
                                                          const FocalLossOptions& options = {});
 
 // KL(target || exp(log_probabilities)) over the last dim; mean() is that of the rows (PyTorch's batchmean for two dims).
-// The target holds probabilities, or their logarithms.
+// The target holds probabilities, or their logarithms; NaN and probabilities below 0 give NaN. A probability of 0 counts as 0,
+// also where the log-probability is infinite, of which PyTorch makes NaN.
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> kl_divergence(const Variable<T, D>& log_probabilities,
                                                     const Tensor<Accumulate<T>, D>& target, bool log_target = false);

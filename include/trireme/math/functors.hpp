@@ -210,11 +210,17 @@ struct Focal {
   TRIREME_HOST_DEVICE static T cross_entropy(T x, T t) { return BinaryCrossEntropy<T>{T(1)}.value(x, t); }
 };
 
-// t * (log(t) - x) for a log-probability x and a probability t; 0 where t is 0.
+template <typename T>
+TRIREME_HOST_DEVICE T zero_or_nan(T x) {
+  return x == x ? T(0) : x;
+}
+
+// t * (log(t) - x) for a log-probability x and a probability t; 0 where t is 0, also where x is infinite. NaN where t is below
+// 0.
 struct KlDivergence {
   template <typename T>
   TRIREME_HOST_DEVICE static T value(T x, T t) {
-    return t > T(0) ? t * (log(t) - x) : T(0);
+    return t == T(0) ? zero_or_nan(x) : t * (log(t) - x);
   }
   template <typename T>
   TRIREME_HOST_DEVICE static T derivative(T, T t) {
@@ -227,7 +233,7 @@ struct KlDivergenceLogTarget {
   template <typename T>
   TRIREME_HOST_DEVICE static T value(T x, T t) {
     const T probability = exp(t);
-    return probability > T(0) ? probability * (t - x) : T(0);
+    return probability == T(0) ? zero_or_nan(x) : probability * (t - x);
   }
   template <typename T>
   TRIREME_HOST_DEVICE static T derivative(T, T t) {

@@ -122,6 +122,12 @@ struct ResidualRmsNorm {
   void describe(Attributes& to) const { to["epsilon"] = epsilon; }
 };
 
+// The norms say which of their operands is undefined.
+template <typename T, typename D>
+Variable<Accumulate<T>, D> floats_of(const Variable<T, D>& x) {
+  return x.value().defined() ? cast<Accumulate<T>>(x) : Variable<Accumulate<T>, D>();
+}
+
 template <typename T, typename D, typename A = Accumulate<T>>
 Variable<T, D> record_last_dim(const Variable<A, D>& x, const Variable<A, D>& weight, const Variable<A, D>& bias,
                                double epsilon) {
@@ -161,9 +167,9 @@ Variable<T, D> record_rms_norm(const Variable<A, D>& x, const Variable<A, D>& we
 }  // namespace
 
 template <typename T, typename D>
-Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<T, D>& weight, const Variable<T, D>& bias, double epsilon,
-                          int dims) {
-  return record_layer_norm<T, D>(x, weight, bias, epsilon, dims);
+Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
+                          const Variable<Accumulate<T>, D>& bias, double epsilon, int dims) {
+  return record_layer_norm<T, D>(floats_of(x), weight, bias, epsilon, dims);
 }
 template <typename T, typename D>
 requires(!std::same_as<T, Accumulate<T>>) Variable<T, D> layer_norm(const Variable<Accumulate<T>, D>& x,
@@ -188,8 +194,8 @@ std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_layer_norm(const 
 }
 
 template <typename T, typename D>
-Variable<T, D> rms_norm(const Variable<T, D>& x, const Variable<T, D>& weight, double epsilon) {
-  return record_rms_norm<T, D>(x, weight, epsilon);
+Variable<T, D> rms_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight, double epsilon) {
+  return record_rms_norm<T, D>(floats_of(x), weight, epsilon);
 }
 template <typename T, typename D>
 requires(!std::same_as<T, Accumulate<T>>) Variable<T, D> rms_norm(const Variable<Accumulate<T>, D>& x,
@@ -224,6 +230,15 @@ TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);
 TRIREME_INSTANTIATE(bfloat16, float);
 TRIREME_INSTANTIATE(float16, float);
+#undef TRIREME_INSTANTIATE
+
+#define TRIREME_INSTANTIATE(T)                                                                                                \
+  template Variable<T, TRIREME_DEVICE> layer_norm(const Variable<T, TRIREME_DEVICE>&, const Variable<float, TRIREME_DEVICE>&, \
+                                                  const Variable<float, TRIREME_DEVICE>&, double, int);                       \
+  template Variable<T, TRIREME_DEVICE> rms_norm(const Variable<T, TRIREME_DEVICE>&, const Variable<float, TRIREME_DEVICE>&,   \
+                                                double)
+TRIREME_INSTANTIATE(bfloat16);
+TRIREME_INSTANTIATE(float16);
 #undef TRIREME_INSTANTIATE
 
 }  // namespace trireme

@@ -71,7 +71,7 @@ struct AdaptiveAvgPool2d {
 
 template <typename T, typename D>
 auto maxima(const Shape& y) {
-  return std::tuple(Result<T, D>{y}, internal(Result<std::uint16_t, D>{y}));
+  return std::tuple(Result<T, D>{y}, internal(Result<std::int32_t, D>{y}));
 }
 
 }  // namespace

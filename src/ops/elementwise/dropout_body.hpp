@@ -29,7 +29,7 @@ TRIREME_HOST_DEVICE std::uint64_t stream_of_step(std::uint64_t stream, std::uint
 template <typename T>
 struct Dropout {
   const T* x;
-  Accumulate<T> factor;  // y = factor * x where kept, 0 elsewhere
+  Accumulate<T> factor;  // y = factor * x where kept, 0 * x elsewhere: NaN stays NaN
   DropoutNumbers numbers;
   T* y;
   std::int64_t count;
@@ -67,7 +67,7 @@ struct Dropout {
   TRIREME_HOST_DEVICE void write(std::int64_t i, std::uint32_t word, std::uint32_t threshold) const {
     using A = Accumulate<T>;
     if (i < 0 || i >= count) return;
-    const A kept = word >= threshold ? factor * widened(x[i]) : A(0);
+    const A kept = (word >= threshold ? factor : A(0)) * widened(x[i]);
     y[i] = rounded<T>(accumulate ? widened(y[i]) + kept : kept);
   }
 };

@@ -30,7 +30,7 @@ void dropout(const T* x, T factor, const DropoutNumbers& numbers, T* y, std::int
     T* to = y + done;
 #pragma omp simd
     for (std::int64_t i = 0; i < part; ++i) {
-      const T kept = word[i] >= numbers.threshold ? factor * from[i] : T(0);
+      const T kept = (word[i] >= numbers.threshold ? factor : T(0)) * from[i];
       to[i] = accumulate ? to[i] + kept : kept;
     }
     done += part;

@@ -49,7 +49,8 @@ void GroupNorm<Cpu>::forward(const GroupNormSizes& sizes, const GroupNormForward
     double* rstds = pass.rstd.data() + sample * sizes.groups;
     for (std::int64_t group = 0; group < sizes.groups; ++group) {
       const auto average = [&](const double* of) {
-        return sum_of_group(sizes, group, [of](std::int64_t channel) { return of[channel]; }) / group_elements(sizes);
+        const double sum = sum_of_group(sizes, group, [of](std::int64_t channel) { return of[channel]; });
+        return sizes.rows == 0 ? 0 : sum / group_elements(sizes);
       };
       means[group] = average(sums.data());
       const double difference = average(sums.data() + sizes.channels) - means[group] * means[group];

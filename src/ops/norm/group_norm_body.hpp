@@ -16,7 +16,7 @@ struct GroupNormInput {
   const Accumulate<T>* bias;
 
   TRIREME_TEAM std::int64_t group_channels() const { return sizes.channels / sizes.groups; }
-  TRIREME_TEAM double share() const { return 1 / static_cast<double>(sizes.rows * group_channels()); }
+  TRIREME_TEAM double share() const { return sizes.rows == 0 ? 0 : 1 / static_cast<double>(sizes.rows * group_channels()); }
   TRIREME_TEAM double weight_or_one(std::int64_t channel) const {
     return weight == nullptr ? 1 : static_cast<double>(weight[channel]);
   }

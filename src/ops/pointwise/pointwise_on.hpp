@@ -115,11 +115,20 @@ void unary_backward(Unary kind, const UnaryNumbers& numbers, const Tensor<T, D>&
     Pointwise<D>::unary_slope(kind, NumbersAs<T>(numbers), x.numel(), x.data(), dy.data(), dx.data(), accumulate);
 }
 
+// A number becomes an element of T first: 0.1 is equal to the bfloat16 that it becomes.
+template <typename T, typename D>
+OperandArgument<T> rounded_argument_of(const PointwiseOperand<T, D>& operand) {
+  OperandArgument<T> argument = argument_of(operand);
+  argument.number = computed(element_of<T>(argument.number));
+  return argument;
+}
+
 template <typename T, typename D>
 void compare(Comparison kind, const PointwiseOperandFor<T, D>& a, const PointwiseOperandFor<T, D>& b, Tensor<bool, D>& mask) {
   const Shape shape = require_pair(name_of(kind), a, b, mask);
   if (shape.numel() == 0) return;
-  Pointwise<D>::compare(kind, Broadcast(shape, {a.shape(), b.shape()}), argument_of(a), argument_of(b), mask.data());
+  Pointwise<D>::compare(kind, Broadcast(shape, {a.shape(), b.shape()}), rounded_argument_of(a), rounded_argument_of(b),
+                        mask.data());
 }
 
 template <typename T, typename D>

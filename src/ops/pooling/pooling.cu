@@ -14,7 +14,7 @@ std::int64_t num_y(const PoolImages& images, std::int64_t batch) {
 }  // namespace
 
 template <typename T>
-cudaError_t max_pool(const PoolImages& images, std::int64_t batch, const T* x, T* y, std::uint16_t* argmax,
+cudaError_t max_pool(const PoolImages& images, std::int64_t batch, const T* x, T* y, std::int32_t* argmax,
                      cudaStream_t stream) {
   return with_pack_width<T>(
       images.channels,
@@ -25,7 +25,7 @@ cudaError_t max_pool(const PoolImages& images, std::int64_t batch, const T* x, T
 }
 
 template <typename T>
-cudaError_t max_pool_backward(const PoolImages& images, std::int64_t batch, const T* dy, const std::uint16_t* argmax, T* dx,
+cudaError_t max_pool_backward(const PoolImages& images, std::int64_t batch, const T* dy, const std::int32_t* argmax, T* dx,
                               bool accumulate, cudaStream_t stream) {
   return with_pack_width<T>(
       images.channels,
@@ -58,11 +58,11 @@ cudaError_t average_pool_backward(const PoolImages& images, std::int64_t batch, 
       dy, dx);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                      \
-  template cudaError_t max_pool(const PoolImages&, std::int64_t, const T*, T*, std::uint16_t*, cudaStream_t);       \
-  template cudaError_t max_pool_backward(const PoolImages&, std::int64_t, const T*, const std::uint16_t*, T*, bool, \
-                                         cudaStream_t);                                                             \
-  template cudaError_t average_pool(const PoolImages&, std::int64_t, const T*, T*, cudaStream_t);                   \
+#define TRIREME_INSTANTIATE(T)                                                                                     \
+  template cudaError_t max_pool(const PoolImages&, std::int64_t, const T*, T*, std::int32_t*, cudaStream_t);       \
+  template cudaError_t max_pool_backward(const PoolImages&, std::int64_t, const T*, const std::int32_t*, T*, bool, \
+                                         cudaStream_t);                                                            \
+  template cudaError_t average_pool(const PoolImages&, std::int64_t, const T*, T*, cudaStream_t);                  \
   template cudaError_t average_pool_backward(const PoolImages&, std::int64_t, const T*, T*, bool, cudaStream_t)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);

@@ -84,13 +84,13 @@ struct MaxPool {
   PoolImages images;
   const T* x;
   T* y;
-  std::uint16_t* argmax;
+  std::int32_t* argmax;
 
   TRIREME_TEAM void operator()(std::int64_t i) const {
     const auto at = images.place_in_y(i, Width);
     Pack<Accumulate<T>, Width> largest{};
-    Pack<std::uint16_t, Width> places{};
-    std::uint16_t place = 0;
+    Pack<std::int32_t, Width> places{};
+    std::int32_t place = 0;
     images.each_pixel(at, images.windows.rows.span(at.row), images.windows.columns.span(at.column), [&](std::int64_t element) {
       const auto pixel = load<Width>(x + element);
       for (int k = 0; k < Width; ++k) {
@@ -102,7 +102,7 @@ struct MaxPool {
       ++place;
     });
     store<Width>(y + i * Width, largest);
-    *reinterpret_cast<Pack<std::uint16_t, Width>*>(argmax + i * Width) = places;
+    *reinterpret_cast<Pack<std::int32_t, Width>*>(argmax + i * Width) = places;
   }
 };
 
@@ -110,7 +110,7 @@ template <int Width, typename T>
 struct MaxPoolGradient {
   PoolImages images;
   const T* dy;
-  const std::uint16_t* argmax;
+  const std::int32_t* argmax;
   T* dx;
   bool accumulate;
 
@@ -119,7 +119,7 @@ struct MaxPoolGradient {
     if (accumulate) sums = load<Width>(dx + i * Width);
     images.each_window(images.place_in_x(i, Width), [&](std::int64_t element, std::int32_t place, std::int64_t) {
       const auto gradients = load<Width>(dy + element);
-      const auto places = *reinterpret_cast<const Pack<std::uint16_t, Width>*>(argmax + element);
+      const auto places = *reinterpret_cast<const Pack<std::int32_t, Width>*>(argmax + element);
       for (int k = 0; k < Width; ++k) {
         if (places.at[k] == place) sums.at[k] += gradients.at[k];
       }

@@ -8,10 +8,9 @@
 namespace trireme::ops::cuda {
 
 template <typename T>
-cudaError_t max_pool(const PoolImages& images, std::int64_t batch, const T* x, T* y, std::uint16_t* argmax,
-                     cudaStream_t stream);
+cudaError_t max_pool(const PoolImages& images, std::int64_t batch, const T* x, T* y, std::int32_t* argmax, cudaStream_t stream);
 template <typename T>
-cudaError_t max_pool_backward(const PoolImages& images, std::int64_t batch, const T* dy, const std::uint16_t* argmax, T* dx,
+cudaError_t max_pool_backward(const PoolImages& images, std::int64_t batch, const T* dy, const std::int32_t* argmax, T* dx,
                               bool accumulate, cudaStream_t stream);
 template <typename T>
 cudaError_t average_pool(const PoolImages& images, std::int64_t batch, const T* x, T* y, cudaStream_t stream);

@@ -48,7 +48,7 @@ TRIREME_HOST_DEVICE void for_each_run(std::int64_t channels, Body body) {
 }
 
 template <typename T>
-void max(const PoolWindow& window, const T* x, T* y, std::uint16_t* argmax) {
+void max(const PoolWindow& window, const T* x, T* y, std::int32_t* argmax) {
   for_each_run<T>(window.channels, [&]<int count, int registers>(std::int64_t c) {
     using V = Channels<T, count>;
     using Places = decltype(V{} > V{});
@@ -69,7 +69,7 @@ void max(const PoolWindow& window, const T* x, T* y, std::uint16_t* argmax) {
       }
       place += 1;
     });
-    using Argmax = Channels<std::uint16_t, count>;
+    using Argmax = Channels<std::int32_t, count>;
     for (int r = 0; r < registers; ++r) {
       store<V>(y + c + r * count, largest[r]);
       store<Argmax>(argmax + c + r * count, __builtin_convertvector(places[r], Argmax));
@@ -78,7 +78,7 @@ void max(const PoolWindow& window, const T* x, T* y, std::uint16_t* argmax) {
 }
 
 template <typename T>
-void max_backward(const PoolWindow& window, const T* dy, const std::uint16_t* argmax, T* dx) {
+void max_backward(const PoolWindow& window, const T* dy, const std::int32_t* argmax, T* dx) {
   for_each_run<T>(window.channels, [&]<int count, int registers>(std::int64_t c) {
     using V = Channels<T, count>;
     using Places = decltype(V{} > V{});
@@ -86,7 +86,7 @@ void max_backward(const PoolWindow& window, const T* dy, const std::uint16_t* ar
     Places places[registers];
     for (int r = 0; r < registers; ++r) {
       gradients[r] = load<V>(dy + c + r * count);
-      places[r] = __builtin_convertvector(load<Channels<std::uint16_t, count>>(argmax + c + r * count), Places);
+      places[r] = __builtin_convertvector(load<Channels<std::int32_t, count>>(argmax + c + r * count), Places);
     }
     Places place{};
     for_each_pixel(window, [&](std::int64_t offset) {

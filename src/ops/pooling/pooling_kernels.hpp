@@ -18,9 +18,9 @@ struct PoolWindow {
 template <typename T>
 struct PoolingKernels {
   // Of each channel the largest element and the number of its pixel.
-  void (*max)(const PoolWindow& window, const T* x, T* y, std::uint16_t* argmax);
+  void (*max)(const PoolWindow& window, const T* x, T* y, std::int32_t* argmax);
   // dx[argmax] += dy.
-  void (*max_backward)(const PoolWindow& window, const T* dy, const std::uint16_t* argmax, T* dx);
+  void (*max_backward)(const PoolWindow& window, const T* dy, const std::int32_t* argmax, T* dx);
   // y = scale * the sum over the window.
   void (*average)(const PoolWindow& window, const T* x, T scale, T* y);
   // dx += scale * dy for each pixel.

@@ -126,8 +126,9 @@ PoolWindows adaptive_windows(std::string_view op, const Shape& x, const Shape& y
 void require_places(std::string_view op, const PoolWindows& windows) {
   const std::int64_t rows = most_pixels(windows.rows);
   const std::int64_t columns = most_pixels(windows.columns);
-  require(rows * columns <= 1 + std::numeric_limits<std::uint16_t>::max(),
-          "{}: windows of {} x {} pixels have more than the 65536 that a place counts", op, rows, columns);
+  constexpr std::int64_t most = std::int64_t{1} + std::numeric_limits<std::int32_t>::max();
+  require(rows * columns <= most, "{}: windows of {} x {} pixels have more than the {} that a place counts", op, rows, columns,
+          most);
 }
 
 }  // namespace trireme::ops

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 
 #include "trireme/autograd/array.hpp"
@@ -68,7 +69,8 @@ Variable<A, D> drop_shares(const Variable<A, D>& shares, const MaskedAttentionOp
 
 // softmax(scale * q k^T + bias) v, as torch.nn.functional.scaled_dot_product_attention: q[batch, heads, queries, size],
 // k[batch, kv heads, keys, size], v[batch, kv heads, keys, value size] -> [batch, heads, queries, value size]. heads / kv heads
-// neighbours share keys and values. A query that sees no key gets zeros. It is made of matrix products and a softmax, and holds
+// neighbours share keys and values. A query that sees no key gets zeros; one whose scores are all -infinity by its bias or its
+// products gets nan, where PyTorch has zeros for some of them. It is made of matrix products and a softmax, and holds
 // matrices of queries x keys: scaled_dot_product_attention() is several times as quick where it does what is asked.
 template <typename T, typename D>
 Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k, const Variable<T, D>& v,
@@ -101,7 +103,8 @@ Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k
             "masked_attention: key_padding_mask has shape {}, but needs {}", mask.key_padding_mask.shape(), Shape{batch, keys});
     see(eq(mask.key_padding_mask.reshape({batch, 1, 1, keys}), 0));
   }
-  constexpr double never = -1e30;  // finite: a row of it alone has a softmax
+  // A row of it alone becomes nan, which where() leaves out, forward and backward.
+  constexpr double never = -std::numeric_limits<double>::infinity();
   if (seen.defined()) scores = where(seen, scores, never);
   require(scores.shape() == Shape{batch, heads, queries, keys},
           "masked_attention: a mask of shape {} is not for [{}, {}, {}, {}]", seen.defined() ? seen.shape() : Shape{}, batch,

@@ -36,7 +36,7 @@ Extent2d avg_pool2d_extent(const Extent2d& input, const AvgPool2dOptions& option
 // The place of each maximum among its window's pixels, in row-major order without padding. Of equal ones it is the first; NaN
 // is a maximum.
 template <typename D>
-using PoolArgmax = Tensor<std::uint16_t, D>;
+using PoolArgmax = Tensor<std::int32_t, D>;
 
 // Padding is never a maximum. argmax has the shape of y.
 template <typename T, typename D>
