@@ -25,12 +25,12 @@ CommandLine::~CommandLine() = default;
 
 template <typename Number>
 void CommandLine::option(const std::string& name, Number& value, const std::string& meaning, Bounds bounds) {
-  parser_->app.add_option(name, value, meaning)->check(within(bounds))->capture_default_str();
+  trireme::add_number(parser_->app, name, value, meaning)->check(within(bounds));
 }
 
 template <typename Number>
 void CommandLine::option(const std::string& name, std::vector<Number>& values, const std::string& meaning, Bounds bounds) {
-  parser_->app.add_option(name, values, meaning)->delimiter(',')->check(within(bounds))->capture_default_str();
+  trireme::add_numbers(parser_->app, name, values, meaning)->check(within(bounds));
 }
 
 #define TRIREME_INSTANTIATE(Number)                                                           \

@@ -1,6 +1,7 @@
 // Trains a GPT on text, on one rank or on many: see train_gpt --help and docs/train_gpt.md.
 
 #include <charconv>
+#include <cmath>
 
 #include "train.hpp"
 #include "trireme/autograd/float8.hpp"
@@ -14,8 +15,8 @@ namespace {
 
 void check(const GptRecipe& recipe) {
   require(!recipe.data.empty(), "--data is missing: name a text file, or a folder of text files");
-  require(recipe.layers > 0 && recipe.heads > 0 && recipe.width > 0 && recipe.block > 0,
-          "--layers, --heads, --width and --block are above 0");
+  require(recipe.layers > 0 && recipe.layers <= most_layers, "--layers {} does not lie in [1, {}]", recipe.layers, most_layers);
+  require(recipe.heads > 0 && recipe.width > 0 && recipe.block > 0, "--heads, --width and --block are above 0");
   require(recipe.width % recipe.heads == 0, "--heads {} does not divide --width {}", recipe.heads, recipe.width);
   require(recipe.dropout >= 0 && recipe.dropout < 1, "--dropout {} does not lie in [0, 1)", recipe.dropout);
   require(recipe.attention_dropout >= 0 && recipe.attention_dropout < 1, "--attention-dropout {} does not lie in [0, 1)",
@@ -40,7 +41,7 @@ std::vector<double> given_layer_costs(const GptRecipe& recipe) {
   const char* const end = text.data() + text.size();
   for (const char* begin = text.data(); begin <= end;) {
     const auto [after, failure] = std::from_chars(begin, end, costs.emplace_back());
-    require(failure == std::errc() && costs.back() >= 0 && (after == end || *after == ','),
+    require(failure == std::errc() && costs.back() >= 0 && std::isfinite(costs.back()) && (after == end || *after == ','),
             "--layer-costs {} is not equal, measured or numbers from 0 on with commas between them", text);
     begin = after + 1;
   }

@@ -23,7 +23,8 @@ void LstmRecipe::add_to(trainer::CommandLine& line) {
   line.after_parsing([this] {
     require(!data.empty() || (!init.empty() && sample > 0),
             "--data is missing; without it --init FILE --sample N generates text from weights that have their vocabulary");
-    require(layers > 0 && embedding > 0 && hidden > 0 && block > 0, "--layers, --embedding, --hidden and --block are above 0");
+    require(layers > 0 && layers <= most_layers, "--layers {} does not lie in [1, {}]", layers, most_layers);
+    require(embedding > 0 && hidden > 0 && block > 0, "--embedding, --hidden and --block are above 0");
     require(vocabulary >= 2, "--vocabulary {} is below 2", vocabulary);
     require(dropout >= 0 && dropout < 1, "--dropout {} does not lie in [0, 1)", dropout);
   });

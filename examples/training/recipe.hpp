@@ -15,6 +15,8 @@
 #include "trireme/precision/policy.hpp"
 #include "trireme/trainer/launch.hpp"
 
+constexpr int most_layers = 100'000;  // of a model, as in a config.json
+
 // What a bundled trainer can be told beside the options of a run. What is there before add_to() are its defaults.
 struct Recipe {
   std::string data;

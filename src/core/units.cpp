@@ -85,7 +85,7 @@ Amount parse_amount(std::string_view text) {
   if (is_one_of<Tokens>(word)) return whole<Tokens>(number, text);
   if (is_one_of<Epochs>(word)) return Epochs{number};
   for (const TimeUnit& unit : time_units) {
-    if (word == unit.word) return Seconds{number * unit.seconds};
+    if (word == unit.word && std::isfinite(number * unit.seconds)) return Seconds{number * unit.seconds};
   }
   refuse(text);
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <string>
 
 namespace trireme {
@@ -14,13 +15,14 @@ MeshOptions completed(const Group& world, MeshOptions options) {
   require(options.expert == 1 || options.tensor == 1,
           "an expert axis of {} ranks is not combined with a tensor axis of {} yet: leave one of them out", options.expert,
           options.tensor);
-  const int model_ranks = options.pipeline * options.tensor * options.expert;
   const std::string axes = options.expert == 1 ? fmt::format("pipeline {} x tensor {}", options.pipeline, options.tensor)
                                                : fmt::format("expert {} x pipeline {}", options.expert, options.pipeline);
+  // Two of the three are above 1 at most, so that no product overflows.
+  const std::int64_t model_ranks = std::int64_t{options.pipeline} * options.tensor * options.expert;
   require(options.data != 0 || world.size() % model_ranks == 0, "a mesh of {} needs a multiple of {} ranks, there are {}", axes,
           model_ranks, world.size());
-  if (options.data == 0) options.data = world.size() / model_ranks;
-  require(options.data * model_ranks == world.size(),
+  if (options.data == 0) options.data = static_cast<int>(world.size() / model_ranks);
+  require(model_ranks <= world.size() && options.data * model_ranks == world.size(),
           "a mesh of data {} x {} does not fit {} ranks; their product must be the number of ranks", options.data, axes,
           world.size());
   return options;

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <istream>
-#include <iterator>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "trainer/command_line_impl.hpp"
 #include "trainer/command_line_text.hpp"
+#include "trainer/number_option.hpp"
+#include "trainer/option_file.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/version.hpp"
 
@@ -20,56 +19,12 @@ namespace trireme::trainer {
 
 namespace {
 
-std::string with_hyphens(std::string name) {
-  std::ranges::replace(name, '_', '-');
-  return name;
-}
-
 // Different words for one thing: where the command line has one of them, a file's are passed over.
-constexpr auto lengths = std::to_array<std::string_view>({"--until", "--steps", "--epochs"});
+constexpr auto lengths = std::to_array<std::string_view>({"until", "steps", "epochs"});
 
-bool is_length(std::string_view option) { return std::ranges::find(lengths, option) != lengths.end(); }
+bool is_length(std::string_view name) { return std::ranges::find(lengths, name) != lengths.end(); }
 
-// A file's names in both spellings.
-class Toml final : public CLI::ConfigTOML {
- public:
-  explicit Toml(const bool& has_length) : has_length_(has_length) {}
-
-  std::vector<CLI::ConfigItem> from_config(std::istream& file) const override {
-    std::istringstream lines(without_comment_signs(file));
-    std::vector<CLI::ConfigItem> found = CLI::ConfigTOML::from_config(lines);
-    for (CLI::ConfigItem& item : found) {
-      item.name = with_hyphens(std::move(item.name));
-      for (std::string& value : item.inputs) std::ranges::replace(value, hidden, '#');
-    }
-    if (has_length_) std::erase_if(found, [](const CLI::ConfigItem& item) { return is_length("--" + item.name); });
-    return found;
-  }
-
- private:
-  static constexpr char hidden = '\x01';
-
-  // CLI11 takes a '#' within quotes for the beginning of a comment too.
-  static std::string without_comment_signs(std::istream& file) {
-    std::string text(std::istreambuf_iterator<char>(file), {});
-    char quote = 0;
-    for (char& letter : text) {
-      if (letter == '\n') quote = 0;
-      if (quote == 0 && (letter == '"' || letter == '\'')) {
-        quote = letter;
-      } else if (letter == quote) {
-        quote = 0;
-      } else if (quote != 0 && letter == '#') {
-        letter = hidden;
-      }
-    }
-    return text;
-  }
-
-  const bool& has_length_;  // on the command line
-};
-
-// Likewise of a command line, in the order that CLI11 wants: from its end.
+// Names with hyphens, in the order that CLI11 wants: from the end.
 std::vector<std::string> words_of(int argc, const char* const* argv) {
   std::vector<std::string> words;
   for (int index = argc - 1; index > 0; --index) {
@@ -91,9 +46,12 @@ std::vector<std::string> words_of(int argc, const char* const* argv) {
 
 }  // namespace
 
-CommandLine::Impl::Impl(std::string description) : app(std::move(description)) {
+CommandLine::Impl::Impl(std::string description)
+    : app(std::move(description)), file(std::make_shared<OptionFile>(app, [this](const std::string& name) {
+        return said.contains(name) || (is_length(name) && has_length);
+      })) {
   app.option_defaults()->take_last();  // of an option given twice
-  app.config_formatter(std::make_shared<Toml>(has_length));
+  app.config_formatter(file);
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_config("--config", "", "read options from this file (TOML: batch-size = 64)");
   app.add_flag("--print-config", print_config, "write a file for --config that repeats this call, and end")
@@ -125,6 +83,19 @@ CLI::Option* CommandLine::Impl::add_text(const std::string& name, const std::str
   return one.option;
 }
 
+CLI::Option* CommandLine::Impl::add_string(const std::string& name, std::string& value, const std::string& text) {
+  return own(name, app.add_option(free(name), value, text)->capture_default_str(), [&value] { return value; });
+}
+
+ErrorFields CommandLine::Impl::located(ErrorFields fields) const {
+  const std::string& text = fields.name.empty() ? fields.message : fields.name;
+  const int line = text.starts_with("--") ? file->line_of(text.substr(2, text.find_first_of(" :") - 2)) : 0;
+  if (line == 0 || !fields.path.empty()) return fields;
+  fields.message += fmt::format(" (line {} of the options)", line);
+  fields.path = file->path();
+  return fields;
+}
+
 CommandLine::CommandLine(const std::string& description) : impl_(std::make_unique<Impl>(description)) {}
 CommandLine::~CommandLine() = default;
 
@@ -133,31 +104,27 @@ void CommandLine::add(const std::string& name, bool& value, const std::string& t
   impl_->own(name, impl_->app.add_flag(fmt::format("{},!--no-{}", flag, flag.substr(2)), value, text),
              [&value] { return value ? "on" : "off"; });
 }
-void CommandLine::add(const std::string& name, int& value, const std::string& text) {
-  impl_->add(name, value, text, [&value] { return fmt::format("{}", value); });
-}
+void CommandLine::add(const std::string& name, int& value, const std::string& text) { impl_->add_number(name, value, text); }
 void CommandLine::add(const std::string& name, std::int64_t& value, const std::string& text) {
-  impl_->add(name, value, text, [&value] { return fmt::format("{}", value); });
+  impl_->add_number(name, value, text);
 }
 void CommandLine::add(const std::string& name, std::uint64_t& value, const std::string& text) {
-  impl_->add(name, value, text, [&value] { return fmt::format("{}", value); });
+  impl_->add_number(name, value, text);
 }
-void CommandLine::add(const std::string& name, double& value, const std::string& text) {
-  impl_->add(name, value, text, [&value] { return fmt::format("{}", value); });
-}
+void CommandLine::add(const std::string& name, double& value, const std::string& text) { impl_->add_number(name, value, text); }
 void CommandLine::add(const std::string& name, std::optional<double>& value, const std::string& text) {
-  impl_->own(name, impl_->app.add_option(impl_->free(name), value, text),
+  impl_->own(name, trireme::add_number(impl_->app, impl_->free(name), value, text),
              [&value] { return value ? fmt::format("{}", *value) : "not given"; });
 }
 void CommandLine::add(const std::string& name, std::string& value, const std::string& text) {
-  impl_->add(name, value, text, [&value] { return value; });
+  impl_->add_string(name, value, text);
 }
 void CommandLine::add(const std::string& name, Amount& value, const std::string& text) {
   impl_->add_text(name, to_text(value), text, [&value](const std::string& given) { value = parse_amount(given); });
 }
 void CommandLine::add(const std::string& name, std::string& value, const std::vector<std::string>& choices,
                       const std::string& text) {
-  impl_->add(name, value, text, [&value] { return value; })->check(CLI::IsMember(choices));
+  impl_->add_string(name, value, text)->check(CLI::IsMember(choices));
 }
 
 void CommandLine::set_differs(const std::string& name, Differs differs) {
@@ -177,17 +144,19 @@ std::string CommandLine::parse(int argc, const char* const* argv) {
   app.set_version_flag("--version", fmt::format("{} {}", impl_->program, version()), "print the version");
   try {
     std::vector<std::string> words = words_of(argc, argv);
-    impl_->has_length =
-        std::ranges::any_of(words, [](std::string_view word) { return is_length(word.substr(0, word.find('='))); });
+    for (const std::string& word : words) {
+      if (word.starts_with("--")) impl_->said.insert(word.substr(2, word.find('=') - 2));
+    }
+    impl_->has_length = std::ranges::any_of(impl_->said, is_length);
     app.parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
     return app.help();
   } catch (const CLI::CallForVersion& version) {
     return fmt::format("{}\n", version.what());
   } catch (const CLI::ParseError& error) {
-    throw Error({.code = ErrorCode::invalid_argument,
-                 .message = text_of(error, app),
-                 .hint = fmt::format("{} --help lists the options", impl_->program)});
+    throw Error(impl_->located({.code = ErrorCode::invalid_argument,
+                                .message = text_of(error, app),
+                                .hint = fmt::format("{} --help lists the options", impl_->program)}));
   }
   for (const Impl::Text& text : impl_->texts) {
     if (text.option->count() == 0) continue;
@@ -196,10 +165,14 @@ std::string CommandLine::parse(int argc, const char* const* argv) {
     } catch (const Error& error) {
       ErrorFields fields = error.fields();
       fields.name = text.option->get_name();
-      throw Error(std::move(fields));
+      throw Error(impl_->located(std::move(fields)));
     }
   }
-  for (const auto& check : impl_->after_parsing) check();
+  try {
+    for (const auto& check : impl_->after_parsing) check();
+  } catch (const Error& error) {
+    throw Error(impl_->located(error.fields()));
+  }
   return impl_->print_config ? configuration() : std::string();
 }
 

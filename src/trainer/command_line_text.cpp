@@ -71,12 +71,15 @@ std::string name_of_command(const CLI::App& app) {
   return parent == nullptr ? command.get_name() : fmt::format("{} {}", parent->get_name(), command.get_name());
 }
 
+std::string text_of_unknown(const std::string& option, const CLI::App& app) {
+  return fmt::format("{} is no option of {}{}", option, name_of_command(app), suggestion(option, options_of(chosen(app))));
+}
+
 std::string text_of(const CLI::ParseError& error, const CLI::App& app) {
   const CLI::App& command = chosen(app);
   for (const std::string& word : app.remaining(true)) {
     if (word.size() > 1 && word.starts_with('-')) {
-      const std::string name = word.substr(0, word.find('='));
-      return fmt::format("{} is no option of {}{}", name, name_of_command(app), suggestion(name, options_of(command)));
+      return text_of_unknown(word.substr(0, word.find('=')), app);
     }
     const auto commands = commands_of(app);
     if (&command == &app && !commands.empty()) {

@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <memory>
 #include <variant>
 
 #include "trainer/command_line_impl.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/parse_number.hpp"
 #include "trireme/device/cuda.hpp"
 #include "trireme/parallel/compression.hpp"
 #include "trireme/parallel/pipeline/pipeline_schedule.hpp"
@@ -29,11 +29,9 @@ struct Reduction {
 
   bool tunes() const { return bucket_mb == "auto"; }
   std::int64_t bucket_bytes() const {
-    double value = 0;
-    const auto [end, failure] = std::from_chars(bucket_mb.data(), bucket_mb.data() + bucket_mb.size(), value);
-    require(failure == std::errc() && end == bucket_mb.data() + bucket_mb.size() && value > 0 && value < 1e9,
-            "--bucket-mb {} is neither a number of MiB above 0 nor auto", bucket_mb);
-    return static_cast<std::int64_t>(std::ceil(value * (1 << 20)));
+    const auto value = parse_number<double>(bucket_mb);
+    require(value && *value > 0 && *value < 1e9, "--bucket-mb {} is neither a number of MiB above 0 nor auto", bucket_mb);
+    return static_cast<std::int64_t>(std::ceil(*value * (1 << 20)));
   }
 
   void check() const {
@@ -46,7 +44,9 @@ struct Reduction {
         compress);
     require(!tunes() || !compresses, "--bucket-mb auto measures reductions without --compress {}; give a number", compress);
     require(bucket_profile.empty() || tunes(), "--bucket-profile {} needs --bucket-mb auto", bucket_profile);
-    require(compress_start >= 0 && compress_warmup >= 0, "--compress-start and --compress-warmup are 0 or more");
+    constexpr std::int64_t most = std::int64_t{1} << 40;
+    require(compress_start >= 0 && compress_start <= most && compress_warmup >= 0 && compress_warmup <= most,
+            "--compress-start and --compress-warmup lie in [0, {}], {} and {} do not", most, compress_start, compress_warmup);
     parallel::parse_compression(compress, compress_warmup);
   }
 
@@ -150,10 +150,11 @@ void CommandLine::add_training(Options& options) {
 
 void CommandLine::add_checkpoints(Options& options) {
   set_group("Checkpoints and metrics");
-  impl_->add_text("checkpoint-dir", options.checkpoints.directory.string(),
-                  "save checkpoints in this folder, which all ranks see, and go on from them; Ctrl-C, SIGTERM and SIGUSR1 save "
-                  "and stop",
-                  [&options](const std::string& given) { options.checkpoints.directory = given; });
+  impl_->add_text(
+      "checkpoint-dir", options.checkpoints.directory.string(),
+      "save checkpoints in this folder, which all ranks see, and go on from them; Ctrl-C, SIGTERM, SIGUSR1 and SIGHUP "
+      "save and stop",
+      [&options](const std::string& given) { options.checkpoints.directory = given; });
   add("checkpoint-interval", options.checkpoint_every, "between checkpoints: 100 steps, 1 epoch, 10min");
   add("keep", options.checkpoints.keep, "checkpoints that stay, the newest ones; 2 or more");
   add("resume", options.resume, "where to go on: auto (the newest checkpoint, if there is one), a step, or none");
@@ -166,7 +167,8 @@ void CommandLine::add_mesh(Options& options) {
   add("pipeline-parallel", options.mesh.pipeline, "ranks of a replica that divide its layers into stages");
   std::vector<std::string> schedules = parallel::pipeline_schedule_names();
   impl_
-      ->add("schedule", options.parallel.schedule, "in which order stages run a step's micro-batches; see trireme-schedule", {})
+      ->add_string("schedule", options.parallel.schedule,
+                   "in which order stages run a step's micro-batches; see trireme-schedule")
       ->check(CLI::IsMember(std::move(schedules)))
       ->default_str("1f1b, or interleaved where ranks have several stages");
   add("chunks", options.chunks, "stages of each rank of the pipeline");

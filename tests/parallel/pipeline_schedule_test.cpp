@@ -126,6 +126,8 @@ TEST_CASE("numbers that do not fit are refused with those that would") {
   CHECK_THROWS_WITH(make_pipeline_schedule({.name = "interleaved", .num_ranks = 4, .num_micro_batches = 4}),
                     ContainsSubstring("2 chunks a rank or more, got 1"));
   CHECK_THROWS_WITH(make_pipeline_schedule({.name = "zb", .num_chunks = 2}), ContainsSubstring("1 chunk a rank, not 2"));
+  CHECK_THROWS_WITH(make_pipeline_schedule({.name = "1f1b", .num_ranks = 1 << 30, .num_micro_batches = 1 << 30}),
+                    ContainsSubstring("up to 4194304 forward passes"));
   CHECK_THROWS_AS(make_pipeline_schedule({.num_micro_batches = 0}), Error);
   CHECK_THROWS_AS(make_pipeline_schedule({.num_ranks = 0}), Error);
 }

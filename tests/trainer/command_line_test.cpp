@@ -135,6 +135,98 @@ TEST_CASE("options of the program, in both spellings, from the command line and 
   std::filesystem::remove(path);
 }
 
+TEST_CASE("a number is read whole, in decimal digits, alike from the command line and from a file") {
+  const auto path = std::filesystem::temp_directory_path() / ("numbers_test." + std::to_string(getpid()) + ".toml");
+  const auto of_file = [&path](const std::string& text) {
+    std::ofstream(path) << "# a comment\n\n" << text << "\n";
+    return parse({"--config", path.string()});
+  };
+  CHECK(parse({"--width", "064"}).width == 64);
+  CHECK(of_file("width = 064").width == 64);
+  CHECK(parse({"--seed", "010"}).options.seed == 10);
+  CHECK(parse({"--steps", "010"}).options.until == Amount(Steps{10}));
+  CHECK(parse({"--seed", "18446744073709551615"}).options.seed == ~std::uint64_t{0});
+  CHECK(of_file("seed = 18446744073709551615").options.seed == ~std::uint64_t{0});
+  CHECK(of_file("width = -3").width == -3);
+  CHECK(of_file("dropout = 1e-3 # small").dropout == 1e-3);
+  CHECK(of_file("\tdropout=.5\r").dropout == 0.5);
+  CHECK(of_file("beta1 = \"0.75\"").beta1 == 0.75);
+  const std::vector<std::pair<std::string, std::string>> refused{{"seed", "18446744073709551616"},
+                                                                 {"seed", "-1"},
+                                                                 {"seed", "1.0"},
+                                                                 {"seed", "1e3"},
+                                                                 {"width", "9223372036854775808"},
+                                                                 {"width", "0x40"},
+                                                                 {"width", "1,000"},
+                                                                 {"width", "1_000"},
+                                                                 {"width", "64 "},
+                                                                 {"width", "+64"},
+                                                                 {"width", ""},
+                                                                 {"width", "true"},
+                                                                 {"ranks", "4294967297"},
+                                                                 {"threads", "1.5"},
+                                                                 {"dropout", "0,001"},
+                                                                 {"dropout", "nan"},
+                                                                 {"dropout", "inf"},
+                                                                 {"dropout", "1e999"},
+                                                                 {"dropout", "0x1p-3"},
+                                                                 {"dropout", "0.1.2"},
+                                                                 {"beta1", "0,9"},
+                                                                 {"beta1", "0.9f"},
+                                                                 {"steps", "1,000"},
+                                                                 {"steps", "0x10"},
+                                                                 {"epochs", "0,5"},
+                                                                 {"until", "1,5 epochs"},
+                                                                 {"bucket-mb", "0,5"},
+                                                                 {"compress", "topk:0,1"},
+                                                                 {"until", "1e308 d"}};
+  for (const auto& [name, text] : refused) {
+    INFO(name << " = " << text);
+    CHECK_THROWS_WITH(parse({"--" + name + "=" + text}), ContainsSubstring(name == "compress" ? "topk:0,1" : "--" + name));
+    const std::string line = name + " = \"" + text + "\"";
+    CHECK_THROWS_WITH(of_file(line), ContainsSubstring(name == "compress" ? "topk:0,1" : "--" + name));
+  }
+  for (const char* line : {"width = 1,000",
+                           "width = 0x40",
+                           "dropout = 0,001",
+                           "seed = -1",
+                           "until = 1,000",
+                           "kind = tanh",
+                           "width = [4, 8]",
+                           "width = [4]",
+                           "width = ",
+                           "width =",
+                           "width = 4 8",
+                           "width",
+                           "widht = 3",
+                           "width = \"4",
+                           "width = '4' 8",
+                           "width = \"\\q\"",
+                           "[model]",
+                           "bias = 2",
+                           "bias = 0,1",
+                           "config = \"a.toml\"",
+                           "width = 4\nwidth = 8",
+                           "batch_size = 4\nbatch-size = 8"}) {
+    INFO(line);
+    CHECK_THROWS_WITH(of_file(line),
+                      ContainsSubstring(path.string()) &&
+                          ContainsSubstring(std::string(line).find('\n') == std::string::npos ? "line 3" : "line 4"));
+  }
+  CHECK_THROWS_WITH(of_file("widht = 3"), ContainsSubstring("did you mean --width?"));
+  std::ofstream(path) << "metrics = a,b\ncheckpoint-dir = 'C:\\runs' # here\nbias = off\n";
+  const Told texts = parse({"--config", path.string()});
+  CHECK(texts.options.metrics == "a,b");
+  CHECK(texts.options.checkpoints.directory == "C:\\runs");
+  CHECK(!texts.bias);
+  const std::string odd = "a \"b\" 'c' #\\\td\n";
+  std::ofstream(path) << parse({"--print-config", "--metrics", odd, "--flight-dir", "007"}).text;
+  const Told again = parse({"--config", path.string()});
+  CHECK(again.options.metrics == odd);
+  CHECK(again.launch.flight_directory == "007");
+  std::filesystem::remove(path);
+}
+
 TEST_CASE("help lists all options with their defaults") {
   const std::string help = parse({"--help"}, {.until = Epochs{20}}).text;
   for (const char* part : {"A program of the tests", "--width", "128", "units of the hidden layer", "--until", "20 epochs",

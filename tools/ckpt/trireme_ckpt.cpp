@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   importing->add_option("DIR", other, "directory without checkpoints; made where it is missing")->required();
   CLI::App* prune = app.add_subcommand("prune", "removes all but the newest checkpoints of DIR, and those put aside");
   prune->add_option("DIR", path, "directory of checkpoints that no job uses")->required();
-  prune->add_option("--keep", keep, "checkpoints that stay; 1 or more")->check(at_least(1))->capture_default_str();
+  add_number(*prune, "--keep", keep, "checkpoints that stay; 1 or more")->check(at_least(1));
   CLI::App* clean = app.add_subcommand("clean", "removes what killed jobs left half done in DIR");
   clean->add_option("DIR", path, "directory of checkpoints that no job uses")->required();
   if (const auto code = parse_command_line(app, argc, argv)) return *code;

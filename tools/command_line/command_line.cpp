@@ -8,6 +8,7 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/exit_code.hpp"
+#include "trireme/core/parse_number.hpp"
 #include "trireme/core/version.hpp"
 
 namespace trireme {
@@ -38,8 +39,8 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
 CLI::Validator above(double bound) {
   return CLI::Validator(
       [bound](const std::string& text) {
-        double number = 0;
-        const bool fits = CLI::detail::lexical_cast(text, number) && number > bound;
+        const auto number = parse_number<double>(text);
+        const bool fits = number && *number > bound;
         return fits ? std::string() : fmt::format("{} is not above {}", text, bound);
       },
       fmt::format("above {}", bound));
@@ -48,8 +49,8 @@ CLI::Validator above(double bound) {
 CLI::Validator at_least(double least) {
   return CLI::Validator(
       [least](const std::string& text) {
-        double number = 0;
-        const bool fits = CLI::detail::lexical_cast(text, number) && number >= least;
+        const auto number = parse_number<double>(text);
+        const bool fits = number && *number >= least;
         return fits ? std::string() : fmt::format("{} is not {} or more", text, least);
       },
       fmt::format("{} or more", least));
@@ -58,8 +59,8 @@ CLI::Validator at_least(double least) {
 CLI::Validator between(double least, double most) {
   return CLI::Validator(
       [least, most](const std::string& text) {
-        double number = 0;
-        const bool fits = CLI::detail::lexical_cast(text, number) && number >= least && number <= most;
+        const auto number = parse_number<double>(text);
+        const bool fits = number && *number >= least && *number <= most;
         return fits ? std::string() : fmt::format("{} does not lie in [{}, {}]", text, least, most);
       },
       fmt::format("{} to {}", least, most));

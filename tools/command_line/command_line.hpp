@@ -6,6 +6,7 @@
 #include <string>
 
 #include "trainer/command_line_text.hpp"
+#include "trainer/number_option.hpp"
 
 // What the command lines of all programs share.
 namespace trireme {
@@ -16,7 +17,7 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
 
 void add_version(CLI::App& app);
 
-// A check of an option's number.
+// A check of the number that an option of add_number() has.
 CLI::Validator above(double bound);
 CLI::Validator at_least(double least);
 CLI::Validator between(double least, double most);

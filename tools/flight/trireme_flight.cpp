@@ -145,7 +145,7 @@ int main(int argc, char** argv) {
       "trireme-flight");
   app.add_option("DIR", folder, "the folder given to --flight-dir or TRIREME_FLIGHT_DIR")->required();
   app.add_flag("--json", json, "print one JSON object instead of a table");
-  app.add_option("--calls", num_calls, "last calls of each rank in the JSON object")->capture_default_str();
+  trireme::add_number(app, "--calls", num_calls, "last calls of each rank in the JSON object");
   if (const auto code = trireme::parse_command_line(app, argc, argv)) return *code;
   return trireme::run_tool(app.get_name(), [&] { return look(folder, json, num_calls); });
 }

@@ -70,12 +70,10 @@ int main(int argc, char** argv) {
       "trireme-evaluate");
   program.add_to(app);
   const auto text = app.add_option("--text", program.text, "a file or folder of text, for the perplexity by a sliding window");
-  const auto window = app.add_option("--window", program.window, "tokens that the model sees at once; 0: all its positions")
-                          ->check(at_least(0))
-                          ->capture_default_str();
-  const auto stride = app.add_option("--stride", program.stride, "tokens from a window to the next; 0: half a window")
-                          ->check(at_least(0))
-                          ->capture_default_str();
+  const auto window = add_number(app, "--window", program.window, "tokens that the model sees at once; 0: all its positions")
+                          ->check(at_least(0));
+  const auto stride =
+      add_number(app, "--stride", program.stride, "tokens from a window to the next; 0: half a window")->check(at_least(0));
   const auto choices = app.add_option(
       "--choices", program.choices,
       "a file of questions, JSON lines with \"prompt\", \"choices\" and \"answer\": the likeliest choice counts");
@@ -86,10 +84,7 @@ int main(int argc, char** argv) {
                              app.get_option("--adapter")}) {
     images->excludes(other);
   }
-  app.add_option("--batch", program.batch, "images at once on each rank")
-      ->check(at_least(1))
-      ->capture_default_str()
-      ->needs(images);
+  add_number(app, "--batch", program.batch, "images at once on each rank")->check(at_least(1))->needs(images);
   return launch_language_program(app, argc, argv, program, [&](const Group& world) {
     require(!program.text.empty() || !program.choices.empty() || !program.images.empty(),
             "--text, --choices or --images is missing");

@@ -44,27 +44,21 @@ int main(int argc, char** argv) {
   const auto prompts = app.add_option("--prompts", program.prompts,
                                       "a file of prompts, one a line, or of JSON objects with \"prompt\" (.jsonl)");
   prompt->excludes(prompts);
-  app.add_option("--count", sampling.count, "tokens to add, at most")->check(at_least(0))->capture_default_str();
-  app.add_option("--temperature", sampling.temperature, "0 takes the most likely token, 1 draws by the model's probabilities")
-      ->check(at_least(0))
-      ->capture_default_str();
-  app.add_option("--top-k", sampling.top_k, "draw one of so many most likely tokens; 0: of all")
-      ->check(at_least(0))
-      ->capture_default_str();
-  app.add_option("--top-p", sampling.top_p, "draw one of the most likely tokens that have this probability between them")
-      ->check(above(0))
-      ->capture_default_str();
+  add_number(app, "--count", sampling.count, "tokens to add, at most")->check(at_least(0));
+  add_number(app, "--temperature", sampling.temperature, "0 takes the most likely token, 1 draws by the model's probabilities")
+      ->check(at_least(0));
+  add_number(app, "--top-k", sampling.top_k, "draw one of so many most likely tokens; 0: of all")->check(at_least(0));
+  add_number(app, "--top-p", sampling.top_p, "draw one of the most likely tokens that have this probability between them")
+      ->check(above(0));
   app.add_option("--stop", program.stop, "a text ends with this token, which is given as a text; may be repeated");
   app.add_flag("--ignore-eos", program.ignore_eos, "go on after the model's end of text, eos_token_id");
-  app.add_option("--seed", sampling.seed, "of the drawn tokens: the same one draws the same")->capture_default_str();
-  app.add_option("--context", sampling.context, "tokens that the model sees at most; 0: all its positions")
-      ->check(at_least(0))
-      ->capture_default_str();
-  app.add_option("--batch", program.batch, "prompts that are continued at once")->check(at_least(1))->capture_default_str();
-  app.add_option("--tensor-parallel", program.tensor_parallel,
-                 "ranks that divide the model, 0: all; each such group is a replica, and replicas take the batches in turn")
-      ->check(at_least(0))
-      ->capture_default_str();
+  add_number(app, "--seed", sampling.seed, "of the drawn tokens: the same one draws the same");
+  add_number(app, "--context", sampling.context, "tokens that the model sees at most; 0: all its positions")
+      ->check(at_least(0));
+  add_number(app, "--batch", program.batch, "prompts that are continued at once")->check(at_least(1));
+  add_number(app, "--tensor-parallel", program.tensor_parallel,
+             "ranks that divide the model, 0: all; each such group is a replica, and replicas take the batches in turn")
+      ->check(at_least(0));
   app.add_flag("--timing", program.timing, "tell the time on stderr");
   return launch_language_program(app, argc, argv, program, [&](const Group& world) {
     require(!program.prompt.empty() || !program.prompts.empty(), "--prompt or --prompts is missing");

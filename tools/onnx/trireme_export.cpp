@@ -22,11 +22,9 @@ int main(int argc, char** argv) {
       ->add_option("--adapter", options.adapter, "folder of a LoRA adapter, as PEFT has it, which is merged into the weights")
       ->excludes(checkpoint);
   to_onnx->add_option("--output", options.output, "file to write, such as model.onnx")->required();
-  to_onnx
-      ->add_option("--external-data-above", options.external_data_above,
-                   "above so many bytes the weights go to a file of their own, named as the output with .data after it")
-      ->check(at_least(0))
-      ->capture_default_str();
+  add_number(*to_onnx, "--external-data-above", options.external_data_above,
+             "above so many bytes the weights go to a file of their own, named as the output with .data after it")
+      ->check(at_least(0));
   if (const auto code = parse_command_line(app, argc, argv)) return *code;
   return run_tool(app.get_name(), [&] {
     const onnx::Exported exported = export_folder(options);

@@ -15,20 +15,18 @@ int supervise(int argc, char** argv, Descriptor signals) {
   std::string checkpoints;
   std::string report;
   int grace = static_cast<int>(options.grace.count());
-  int preempted_code = -1;
   CLI::App app(
       "Runs a training job and starts it again from its last committed checkpoint when it fails. SIGTERM, SIGINT and SIGUSR1\n"
       "ask the job to save and stop. The exit code is that of the job's last start.\n"
       "usage: trireme-run [options] -- mpirun -n 4 PROGRAM --checkpoint-dir DIR ...",
       "trireme-run");
-  app.add_option("--restarts", options.restarts, "restarts in a row without a new checkpoint")
-      ->check(trireme::at_least(0))
-      ->capture_default_str();
+  trireme::add_number(app, "--restarts", options.restarts, "restarts in a row without a new checkpoint")
+      ->check(trireme::at_least(0));
   app.add_option("--checkpoint-dir", checkpoints, "the job's checkpoints; unless given, that of the job's own option");
-  app.add_option("--grace", grace, "seconds for the job to save when it is asked to stop")
-      ->check(trireme::at_least(0))
-      ->capture_default_str();
-  app.add_option("--preempted-code", preempted_code, "exit code when the job was asked to stop and has not finished")
+  trireme::add_number(app, "--grace", grace, "seconds for the job to save when it is asked to stop")
+      ->check(trireme::at_least(0));
+  trireme::add_number(app, "--preempted-code", options.preempted_code,
+                      "exit code when the job was asked to stop and has not finished")
       ->check(trireme::between(0, 255));
   app.add_option("--report", report, "write what happened to this file, as JSON");
   app.add_option("COMMAND", options.command, "the job")->required();
@@ -37,7 +35,6 @@ int supervise(int argc, char** argv, Descriptor signals) {
   options.checkpoints = checkpoints;
   options.report = report;
   options.grace = std::chrono::seconds(grace);
-  if (preempted_code >= 0) options.preempted_code = preempted_code;
   return Supervisor(std::move(options), std::move(signals)).run();
 }
 

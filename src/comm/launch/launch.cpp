@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 #include <thread>
 #include <utility>
 
@@ -25,14 +24,14 @@ namespace {
 // that fails, and the first one may have started last.
 constexpr std::chrono::seconds time_to_print{2};
 
-constexpr int most_thread_ranks = 4096;  // what they share grows by 200 KiB a rank
+constexpr int most_threads = 1024;
 
 // What is wrong here is wrong in all processes of the job.
 void check(BackendKind backend, const LaunchOptions& options) {
-  require(options.ranks >= 1, "a launch needs at least one rank, got {}", options.ranks);
-  require(backend != BackendKind::thread || options.ranks <= most_thread_ranks,
-          "{} ranks as threads are more than the {} that a process can have", options.ranks, most_thread_ranks);
-  require(options.threads_per_rank >= 0, "threads_per_rank is {}; 0 means as many as there are cores",
+  require(options.ranks >= 1 && options.ranks <= most_threads, "a launch has 1 to {} ranks that are threads, not {}",
+          most_threads, options.ranks);
+  require(options.threads_per_rank >= 0 && options.threads_per_rank <= most_threads,
+          "threads_per_rank lies in [0, {}], and is {}; 0 means as many as there are cores", most_threads,
           options.threads_per_rank);
   require(options.deadline.count() > 0, "the deadline must be positive, got {} ms", options.deadline.count());
   if (backend == BackendKind::mpi && !started_by_mpi(std::getenv)) require_alone(std::getenv);
@@ -82,9 +81,6 @@ int launch(BackendKind backend, const LaunchOptions& options, const std::functio
       std::this_thread::sleep_for(comm::time_to_print);
     }
     return static_cast<int>(exit_code_of(error.code()));
-  } catch (const std::bad_alloc&) {
-    if (prints) log(Severity::error, "there is not enough memory to start the ranks");
-    return static_cast<int>(ExitCode::out_of_memory);
   }
 }
 

@@ -1,18 +1,8 @@
-#include <charconv>
-
 #include "trireme/core/error.hpp"
+#include "trireme/core/parse_number.hpp"
 #include "trireme/parallel/compression.hpp"
 
 namespace trireme::parallel {
-namespace {
-
-template <typename T>
-bool parse(std::string_view text, T& value) {
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return failure == std::errc() && end == text.data() + text.size();
-}
-
-}  // namespace
 
 std::shared_ptr<CommunicationHook> parse_compression(std::string_view text, std::int64_t warmup_steps) {
   const std::size_t colon = text.find(':');
@@ -23,10 +13,10 @@ std::shared_ptr<CommunicationHook> parse_compression(std::string_view text, std:
   if (plain && name == "fp16") return float16_hook();
   if (plain && name == "bf16") return bfloat16_hook();
   if (plain && name == "int8") return int8_hook();
-  TopKOptions top_k{.warmup_steps = warmup_steps};
-  if (name == "topk" && parse(argument, top_k.ratio)) return top_k_hook(top_k);
-  PowerSgdOptions power_sgd;
-  if (name == "powersgd" && parse(argument, power_sgd.rank)) return power_sgd_hook(power_sgd);
+  const auto ratio = parse_number<double>(argument);
+  if (name == "topk" && ratio) return top_k_hook({.ratio = *ratio, .warmup_steps = warmup_steps});
+  const auto rank = parse_number<int>(argument);
+  if (name == "powersgd" && rank) return power_sgd_hook({.rank = *rank});
   throw Error({.code = ErrorCode::invalid_argument,
                .message = "there is no compression \"" + std::string(text) + "\"",
                .hint = "none, fp16, bf16, int8, topk:RATIO or powersgd:RANK, as in topk:0.01 and powersgd:4"});

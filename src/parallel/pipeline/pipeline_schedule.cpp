@@ -131,6 +131,11 @@ PipelineSchedule make_pipeline_schedule(const PipelineScheduleOptions& options) 
   const Algorithm& algorithm = algorithm_of(options.name);
   require(options.num_ranks > 0 && options.num_micro_batches > 0,
           "a pipeline needs at least 1 rank and 1 micro-batch, got {} and {}", options.num_ranks, options.num_micro_batches);
+  constexpr double most_actions = 1 << 22;
+  require(
+      options.num_chunks > 0 && 1.0 * options.num_ranks * options.num_chunks * options.num_micro_batches <= most_actions,
+      "{} ranks with {} chunks each and {} micro-batches: a pipeline has 1 chunk a rank or more, and up to {} forward passes",
+      options.num_ranks, options.num_chunks, options.num_micro_batches, most_actions);
   check_chunks(algorithm, options);
   PipelineSchedule schedule{.name = options.name,
                             .num_ranks = options.num_ranks,
