@@ -1,6 +1,10 @@
 #include "checkpoint/json.hpp"
 
+#include <fmt/format.h>
+
+#include <bit>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <tuple>
 
@@ -31,7 +35,13 @@ std::optional<std::vector<Runs>> runs_of_json(const Json& value) {
 Json json_of(const std::map<std::string, SavedValue>& values) {
   Json result = Json::object();
   for (const auto& [name, value] : values) {
-    std::visit([&to = result[name]](const auto& known) { to = known; }, value);
+    Json& to = result[name];
+    const auto* number = std::get_if<double>(&value);
+    if (number != nullptr && !std::isfinite(*number)) {
+      to = {{name_of_bits, fmt::format("{:016x}", std::bit_cast<std::uint64_t>(*number))}};
+    } else {
+      std::visit([&to](const auto& known) { to = known; }, value);
+    }
   }
   return result;
 }
@@ -39,6 +49,10 @@ Json json_of(const std::map<std::string, SavedValue>& values) {
 std::optional<SavedValue> value_of_json(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_number_float()) return value.get<double>();
+  if (value.is_object() && value.size() == 1 && value.contains(name_of_bits) && value[name_of_bits].is_string()) {
+    const auto bits = number_of_hex(value[name_of_bits].get<std::string>());
+    return bits ? std::optional<SavedValue>(std::bit_cast<double>(*bits)) : std::nullopt;
+  }
   const bool fits = value.is_number_integer() &&
                     !(value.is_number_unsigned() &&
                       value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));

@@ -18,8 +18,10 @@ using Json = nlohmann::json;
 Json json_of(std::span<const Runs> runs);                          // [[first, count, stride, times], ...]
 std::optional<std::vector<Runs>> runs_of_json(const Json& value);  // nothing when it is something else
 
+// JSON has no inf and nan: these are {"float64": "7ff8000000000000"}, their bits.
 Json json_of(const std::map<std::string, SavedValue>& values);
 std::optional<SavedValue> value_of_json(const Json& value);  // nothing when it is something else
+constexpr const char* name_of_bits = "float64";
 
 // Throws Error{invalid_argument} with the name for a text that JSON can't hold.
 void require_utf8(const std::string& name, const std::string& text);

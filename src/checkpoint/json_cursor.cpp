@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
+#include <cmath>
 #include <optional>
 
 #include "checkpoint/json.hpp"
@@ -143,6 +145,13 @@ std::uint64_t JsonCursor::unsigned_integer() {
 
 SavedValue JsonCursor::number_or_text() {
   if (next_is('"')) return text();
+  if (next_is('{')) {
+    take(fmt::format(R"({{"{}":)", name_of_bits));
+    const auto bits = number_of_hex(text());
+    if (!bits || std::isfinite(std::bit_cast<double>(*bits))) refuse("a value has bits of no inf or nan");
+    take("}");
+    return std::bit_cast<double>(*bits);
+  }
   const std::string_view token = number_token();
   if (const auto number = number_of<std::int64_t>(token)) return *number;
   const Json value = Json::parse(token, nullptr, false);

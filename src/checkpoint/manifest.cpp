@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
@@ -39,6 +40,14 @@ std::uint32_t checksum_of(const Json& content) {
 }
 
 }  // namespace
+
+bool is_same(const SavedValue& a, const SavedValue& b) {
+  const auto is_nan = [](const SavedValue& value) {
+    const auto* number = std::get_if<double>(&value);
+    return number != nullptr && std::isnan(*number);
+  };
+  return a == b || (is_nan(a) && is_nan(b));
+}
 
 std::uint64_t Manifest::digest() const {
   std::uint64_t sum = 0;

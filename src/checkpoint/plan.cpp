@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 
@@ -121,9 +120,6 @@ Inventory inventory_of(const State& state) {
   }
   for (const State::NamedValue& value : state.values()) {
     const SavedValue saved = value_at(value);
-    if (const auto* number = std::get_if<double>(&saved)) {
-      require(std::isfinite(*number), "{} is {}: a checkpoint can't keep it", value.name, *number);
-    }
     if (const auto* text = std::get_if<std::string>(&saved)) require_utf8(value.name, *text);
     inventory.values.emplace(value.name, saved);
   }
@@ -174,7 +170,7 @@ Plan make_plan(const std::vector<Inventory>& by_rank) {
     for (const auto& [name, value] : by_rank[index].values) {
       const auto [known, is_new] = plan.values.emplace(name, value);
       if (is_new) value_ranks[name] = rank;
-      if (known->second != value) {
+      if (!is_same(known->second, value)) {
         refuse(name, fmt::format("it is {} on rank {} and {} on rank {}", text_of(known->second), value_ranks[name],
                                  text_of(value), rank));
       }

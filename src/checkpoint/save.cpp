@@ -12,6 +12,7 @@
 #include "checkpoint/texts.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/log.hpp"
 
 namespace trireme::checkpoint {
 namespace {
@@ -90,7 +91,11 @@ void Checkpoints::prepare() {
     if (group_.rank() != 0) return;
     job = own_job();
     make_directory(*options_.file_system, options_.directory);
-    remove_leftovers(*options_.file_system, options_.directory, job);
+    try {
+      remove_leftovers(*options_.file_system, options_.directory, job);
+    } catch (const Error& error) {  // new ones have names of their own
+      log(Severity::warning, "what an earlier start left half done could not be removed: {}", error.what());
+    }
   };
   group_.agree(make, "make the directory of checkpoints");
   job_ = broadcast_text(group_, job, "id of the job that saves");
@@ -180,7 +185,11 @@ void Checkpoints::commit_when_written() {
     Manifest manifest = manifest_of(saving.plan, saving.step, options.chunk_bytes, saving.configuration, parsed);
     manifest.imported = saving.imported;
     commit(*options.file_system, options.directory, saving.folder, saving.step, to_text(manifest));
-    keep_newest(*options.file_system, options.directory, options.keep, job);
+    try {
+      keep_newest(*options.file_system, options.directory, options.keep, job);
+    } catch (const Error& error) {  // the new one is whole
+      log(Severity::warning, "an older checkpoint could not be removed: {}", error.what());
+    }
   };
   saving_->committed = std::async(options_.asynchronous ? std::launch::async : std::launch::deferred, commit_it);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "trireme/core/error.hpp"
@@ -104,6 +105,9 @@ std::string run(const std::function<void()>& action, int rank_in_job) {
   } catch (const Error& error) {
     if (error.code() == ErrorCode::peer_failed) throw;  // the job is lost: nobody can agree any more
     fields = error.fields();
+  } catch (const std::bad_alloc&) {
+    fields.code = ErrorCode::out_of_memory;
+    fields.message = "there is not enough memory";
   } catch (const std::exception& error) {
     fields.message = error.what();
   } catch (...) {

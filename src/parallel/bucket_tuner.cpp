@@ -90,25 +90,45 @@ void BucketTuner::load_profile() {
   }
   text = group_.gather_texts(text, "bucket profile").front();
   refusal_ = group_.gather_texts(failure, "bucket profile").front();
-  if (text.empty()) return;
-  try {
-    result_ = from_profile(text, tuning_case());
-    result_->text = fmt::format("as found by the run that wrote {}", profile_);
-  } catch (const Error& error) {
-    refusal_ = fmt::format("{} was not used: {}", profile_, error.what());
+  if (!text.empty()) {
+    try {
+      result_ = from_profile(text, tuning_case());
+      result_->text = fmt::format("as found by the run that wrote {}", profile_);
+    } catch (const Error& error) {
+      refusal_ = fmt::format("{} was not used: {}", profile_, error.what());
+    }
   }
+  if (!result_) require_writable_profile();
 }
 
-void BucketTuner::save_profile() const {
+// Before the first step, not after those that tune.
+void BucketTuner::require_writable_profile() const {
   group_.agree(
       [this] {
         if (group_.rank() != 0) return;
-        const std::string text = to_profile(tuning_case(), *result_);
-        FileReplacement file(profile_);
-        file.write(std::as_bytes(std::span(text)));
-        file.commit();
+        std::error_code none;
+        require(!std::filesystem::is_directory(profile_, none), "the bucket profile {} is a folder: name a file", profile_);
+        const FileReplacement beside(profile_);
       },
-      "bucket profile");
+      "try the bucket profile");
+}
+
+// What was found is used all the same where it can't be written.
+void BucketTuner::save_profile() {
+  std::string failure;
+  if (group_.rank() == 0) {
+    try {
+      const std::string text = to_profile(tuning_case(), *result_);
+      FileReplacement file(profile_);
+      file.write(std::as_bytes(std::span(text)));
+      file.commit();
+    } catch (const Error& error) {
+      failure = fmt::format("{} was not written: {}", profile_, error.what());
+    }
+  }
+  failure = group_.gather_texts(failure, "bucket profile").front();
+  if (failure.empty()) return;
+  result_->text += (result_->text.empty() ? "" : "; ") + failure;
 }
 
 // All ranks must solve and decide the same.

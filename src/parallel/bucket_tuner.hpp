@@ -46,7 +46,8 @@ class BucketTuner {
   };
   TuningCase tuning_case() const { return {.gradient_bytes = bytes_, .nodes = group_.nodes()}; }
   void load_profile();
-  void save_profile() const;
+  void require_writable_profile() const;
+  void save_profile();
   void make_candidates(const Trial& trial);
   std::vector<double> slowest(std::vector<double> seconds) const;  // of all ranks with copies, each
   BucketCuts decide();

@@ -1,7 +1,12 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdlib>
+#include <limits>
 #include <random>
+#include <vector>
 
 #include "catch.hpp"
 #include "checkpoint/layouts.hpp"
@@ -9,6 +14,8 @@
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/file_system.hpp"
+#include "trireme/core/log.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;
@@ -253,6 +260,92 @@ TEST_CASE("what does not fit is named") {
 
 TEST_CASE("a path that can't be looked at is an Error") {
   CHECK(error_of([] { checkpoint::newest_folder(std::string(5000, 'x')); }).code() == ErrorCode::io);
+}
+
+TEST_CASE("a checkpoint keeps any double") {
+  const auto system = std::make_shared<SimulatedFileSystem>();
+  using Limits = std::numeric_limits<double>;
+  const std::vector<double> numbers{Limits::quiet_NaN(),
+                                    -Limits::quiet_NaN(),
+                                    Limits::infinity(),
+                                    -Limits::infinity(),
+                                    -0.0,
+                                    Limits::denorm_min(),
+                                    Limits::max(),
+                                    3,
+                                    0.1,
+                                    1e22};
+  const auto with = [](std::vector<double>& values, State& state) {
+    for (std::size_t index = 0; index < values.size(); ++index) state.add(fmt::format("value.{}", index), &values[index]);
+  };
+  run_ranks(2, [&](const Group& world) {
+    std::vector<double> saved = numbers;
+    State state;
+    with(saved, state);
+    Checkpoints(world, options_on(system)).save(1, state);
+  });
+  run_ranks(1, [&](const Group& world) {
+    std::vector<double> loaded(numbers.size(), 7);
+    State state;
+    with(loaded, state);
+    Checkpoints(world, options_on(system)).load_newest(state);
+    for (std::size_t index = 0; index < numbers.size(); ++index)
+      CHECK(std::bit_cast<std::uint64_t>(loaded[index]) == std::bit_cast<std::uint64_t>(numbers[index]));
+  });
+  CHECK(error_of([&] {
+          run_ranks(2, [&](const Group& world) {
+            double value = world.rank() == 0 ? Limits::quiet_NaN() : 1;
+            State state;
+            state.add("value", &value);
+            Checkpoints(world, options_on(system)).save(2, state);
+          });
+        })
+            .fields()
+            .name == "value");
+}
+
+TEST_CASE("an old checkpoint that can't be removed does not undo the new one") {
+  struct Stubborn final : FileSystem {
+    explicit Stubborn(std::shared_ptr<FileSystem> on) : under(std::move(on)) {}
+    std::unique_ptr<OutputFile> create(const Path& path) override { return under->create(path); }
+    std::unique_ptr<InputFile> open(const Path& path) const override { return under->open(path); }
+    void create_folder(const Path& path) override { under->create_folder(path); }
+    void rename(const Path& from, const Path& to) override { under->rename(from, to); }
+    void sync_folder(const Path& path) override { under->sync_folder(path); }
+    void remove_all(const Path& path) override {
+      throw Error({.code = ErrorCode::io, .message = "no way", .path = path.string()});
+    }
+    bool exists(const Path& path) const override { return under->exists(path); }
+    std::vector<std::string> names_in(const Path& folder) const override { return under->names_in(folder); }
+    std::shared_ptr<FileSystem> under;
+  };
+  std::string told;
+  set_log_sink([&told](Severity, std::string_view line) { told += std::string(line) + "\n"; });
+  for (const bool asynchronous : {false, true}) {
+    const auto system = std::make_shared<SimulatedFileSystem>();
+    CheckpointOptions options = options_on(system, asynchronous);
+    options.file_system = std::make_shared<Stubborn>(system);
+    options.keep = 2;
+    setenv("TRIREME_JOB_ID", "job", 1);
+    for (const std::int64_t first : {1, 5}) {  // the second start finds what the first could not remove
+      run_ranks(2, [&](const Group& world) {
+        SampleState sample(world.rank(), world.size(), 2);
+        Checkpoints checkpoints(world, options);
+        for (std::int64_t step = first; step < first + 4; ++step) {
+          sample.fill(static_cast<std::uint64_t>(step));
+          checkpoints.save(step, sample.state());
+          checkpoints.finish();
+        }
+      });
+    }
+    unsetenv("TRIREME_JOB_ID");
+    const auto steps = checkpoint::committed_steps("/run", *system);
+    REQUIRE(!steps.empty());
+    CHECK(steps.back() == 8);
+  }
+  set_log_sink({});
+  CHECK_THAT(told, ContainsSubstring("an older checkpoint could not be removed: no way") &&
+                       ContainsSubstring("what an earlier start left half done could not be removed: no way"));
 }
 
 TEST_CASE("ranks that hold a state differently are told") {

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <mutex>
 #include <random>
 #include <set>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "checkpoint/sample_runs.hpp"
 #include "faults/rows.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/log.hpp"
 #include "trireme/testing/ranks.hpp"
 
 namespace trireme::tests {
@@ -57,9 +59,15 @@ void expect_survived(const System& found, std::int64_t committed) {
   require_loads(found, 1, 0, newest + 1);
 }
 
-// Three saves by three ranks: the errors, which must be the same on all.
+// Three saves by three ranks: the errors, which must be the same on all, and what the log says of what could not be removed.
 std::string save_three(const System& system, bool asynchronous) {
   std::vector<std::string> errors(3);
+  std::string logged;
+  std::mutex mutex;
+  set_log_sink([&](Severity, std::string_view line) {
+    const std::lock_guard lock(mutex);
+    logged += fmt::format("rank 0: {}\n", line);
+  });
   run_ranks(3, [&](const Group& world) {
     SampleState sample(world.rank(), world.size(), 3);
     Checkpoints checkpoints(world, options_on(system, asynchronous));
@@ -74,8 +82,9 @@ std::string save_three(const System& system, bool asynchronous) {
       world.barrier();
     }
   });
+  set_log_sink({});
   require(errors[0] == errors[1] && errors[0] == errors[2], "the ranks have the errors \"{}\"", fmt::join(errors, "\", \""));
-  return errors[0];
+  return errors[0] + logged;
 }
 
 void expect_told(std::int64_t call, int error_number, bool asynchronous) {

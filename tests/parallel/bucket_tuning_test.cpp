@@ -128,13 +128,27 @@ TEST_CASE("a profile that does not fit is explained, and replaced after tuning")
   CHECK(tune(file.path, 40).text.find("it is no bucket profile") != std::string::npos);
 }
 
-TEST_CASE("a profile that can't be written is an error on all ranks") {
-  try {
-    tune("/nowhere/profile", 40);
-    FAIL("no error");
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::io);
+TEST_CASE("a profile that can't be written is an error on all ranks, before the first step") {
+  for (const std::string path : {"/nowhere/profile", "/tmp"}) {
+    INFO(path);
+    CHECK_THROWS_WITH(tune(path, 1), ContainsSubstring(path));
   }
+}
+
+TEST_CASE("what was found is used where the profile can no longer be written") {
+  const auto folder = std::filesystem::temp_directory_path() / ("bucket_profile." + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string profile = folder / "profile";
+  testing::run_ranks(2, [&](const Group& world) {
+    const Backwards model;
+    DataParallel replicas(model, ProcessMesh(world),
+                          {.sum = parallel::Plain{.tuning = {.on = true, .profile = profile}}, .sharding = Sharding::none});
+    for (int number = 0; number < 40; ++number) {
+      reduce(model, replicas, number);
+      if (number == 0 && world.rank() == 0) std::filesystem::remove_all(folder);
+    }
+    require(replicas.tuning() && replicas.tuning()->text.find("was not written") != std::string::npos, "buckets, and a line");
+  });
 }
 
 TEST_CASE("profiles are checked") {

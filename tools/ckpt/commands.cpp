@@ -178,7 +178,7 @@ int diff(const std::string& first, const std::string& second) {
                   tell("option", name, fmt::format("{} -> {}", a == nullptr ? "none" : *a, b == nullptr ? "none" : *b));
                 });
   for_each_name(before.manifest().values, after.manifest().values, [&](const std::string& name, const auto* a, const auto* b) {
-    if (a != nullptr && b != nullptr && *a == *b) return;
+    if (a != nullptr && b != nullptr && checkpoint::is_same(*a, *b)) return;
     tell("value", name, fmt::format("{} -> {}", a == nullptr ? "none" : text_of(*a), b == nullptr ? "none" : text_of(*b)));
   });
   for (const SavedTensor& tensor : before.manifest().tensors) {

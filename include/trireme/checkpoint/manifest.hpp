@@ -60,6 +60,7 @@ struct SavedFile {
 };
 
 using SavedValue = std::variant<std::int64_t, double, std::string>;
+bool is_same(const SavedValue& a, const SavedValue& b);  // as ==, but that nan is the same as nan
 
 // Of a checkpoint that was made of a file of weights and holds nothing else: what goes on from it begins with the rest anew.
 struct ImportedWeights {

@@ -35,7 +35,7 @@ struct StateTensor {
 // adds it under names that are the same on all ranks, whatever the layout. The places must outlive the list.
 class State {
  public:
-  using Value = std::variant<std::int64_t*, double*, std::string*>;  // a double is finite
+  using Value = std::variant<std::int64_t*, double*, std::string*>;
   struct NamedValue {
     std::string name;
     Value place;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -81,6 +82,9 @@ int launch(BackendKind backend, const LaunchOptions& options, const std::functio
       std::this_thread::sleep_for(comm::time_to_print);
     }
     return static_cast<int>(exit_code_of(error.code()));
+  } catch (const std::bad_alloc&) {
+    if (prints) log(Severity::error, "there is not enough memory to start the ranks");
+    return static_cast<int>(ExitCode::out_of_memory);
   }
 }
 
