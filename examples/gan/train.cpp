@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -59,6 +60,19 @@ void write_samples(const trainer::Run& run, const GanRecipe& recipe, const Gener
   run.world().agree(write, "write samples");
 }
 
+// While it trains: a full disk does not end the run. False: the images were not written, which is told once.
+template <typename Generator>
+bool try_to_write_samples(trainer::Run& run, const GanRecipe& recipe, const Generator& generator, bool& told) {
+  try {
+    write_samples(run, recipe, generator);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::io) throw;
+    if (!std::exchange(told, true)) run.note(fmt::format("note: samples were not written: {}", error.what()));
+    return false;
+  }
+}
+
 // The discriminator takes its step inside that of the generator, on the same images.
 template <typename Generator, typename Discriminator>
 void play(trainer::Run& run, const GanRecipe& recipe, const data::ImageDataset& images, const auto& options) {
@@ -80,6 +94,7 @@ void play(trainer::Run& run, const GanRecipe& recipe, const data::ImageDataset& 
   run.load();
   write_samples(run, recipe, generator);  // a file that can't be written is found out before the first step
 
+  bool told_of_samples = false;
   std::optional<double> first_loss;  // of the discriminator; the run tells that of the generator
   double last_loss = 0;
   for (auto& step : run.steps(loader)) {
@@ -100,14 +115,16 @@ void play(trainer::Run& run, const GanRecipe& recipe, const data::ImageDataset& 
     }
     step.update(*of_g);
     if (!first_loss) first_loss = last_loss;
-    if (recipe.sample_interval > 0 && run.due(Steps{recipe.sample_interval})) write_samples(run, recipe, generator);
+    if (recipe.sample_interval > 0 && run.due(Steps{recipe.sample_interval})) {
+      try_to_write_samples(run, recipe, generator, told_of_samples);
+    }
   }
 
   if (first_loss) run.note(fmt::format("discriminator: loss {:.4f} -> {:.4f}", *first_loss, last_loss));
   if (run.stopped()) return;
   recipe.save_weights(run, [&] { nn::save_weights<float>(both, recipe.save); });
-  write_samples(run, recipe, generator);
-  if (!recipe.samples.empty()) run.note(fmt::format("samples written to {}", recipe.samples));
+  const bool written = try_to_write_samples(run, recipe, generator, told_of_samples);
+  if (written && !recipe.samples.empty()) run.note(fmt::format("samples written to {}", recipe.samples));
 }
 
 }  // namespace

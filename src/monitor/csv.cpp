@@ -28,15 +28,15 @@ std::vector<std::string> cells_of(std::string_view line) {
   return cells;
 }
 
-// The header and the lines of steps before this one. Empty: the file begins anew.
-std::vector<std::string> rows_before(std::int64_t step, const std::filesystem::path& path) {
+// The header and the lines up to this step. Empty: the file begins anew.
+std::vector<std::string> rows_up_to(std::int64_t step, const std::filesystem::path& path) {
   std::vector<std::string> lines = lines_of(path);
   require_metrics(lines, "step", path);
   if (lines.empty() || step == 0) return {};
   std::erase_if(lines, [&, columns = cells_of(lines.front()).size()](const std::string& line) {
     if (&line == &lines.front()) return false;
     const std::optional<std::int64_t> number = number_at_start(line);
-    return !number || *number >= step || cells_of(line).size() != columns;
+    return !number || *number > step || cells_of(line).size() != columns;
   });
   return lines;
 }
@@ -53,52 +53,61 @@ std::string cell_of(const Metric& metric) {
 
 class Csv final : public Sink {
  public:
-  Csv(std::filesystem::path path, const FileOptions& options) : path_(std::move(path)) {
-    const std::vector<std::string> lines = rows_before(options.first_step, path_);
-    if (!lines.empty()) columns_ = cells_of(lines.front());
-    file_.emplace(path_, lines);
-  }
+  Csv(std::filesystem::path path, const std::vector<std::string>& lines)
+      : path_(std::move(path)),
+        columns_(lines.empty() ? std::vector<std::string>() : cells_of(lines.front())),
+        file_(path_, lines) {}
 
   void write(const Snapshot& snapshot) override {
     add_columns(snapshot);
+    const bool joins = last_ && last_->step == snapshot.step;
+    Snapshot row = joins ? joined(*last_, snapshot) : snapshot;
+    joins ? file_.replace_last(line_of(row)) : file_.add(line_of(row));
+    last_ = std::move(row);
+  }
+
+ private:
+  static std::string line_of_cells(const std::vector<std::string>& cells) { return fmt::format("{}", fmt::join(cells, ",")); }
+
+  std::string line_of(const Snapshot& snapshot) const {
     std::vector<std::string> cells(columns_.size());
     cells.front() = fmt::format("{}", snapshot.step);
     for (const Metric& metric : snapshot.metrics) {
       const auto column = std::ranges::find(columns_, metric.name);
       cells[static_cast<std::size_t>(column - columns_.begin())] = cell_of(metric);
     }
-    file_->add(joined(cells));
+    return line_of_cells(cells);
   }
-
- private:
-  static std::string joined(const std::vector<std::string>& cells) { return fmt::format("{}", fmt::join(cells, ",")); }
 
   // Those that are new, in the header and in all lines.
   void add_columns(const Snapshot& snapshot) {
-    const std::size_t before = columns_.size();
-    if (columns_.empty()) columns_.emplace_back("step");
+    std::vector<std::string> columns = columns_;
+    if (columns.empty()) columns.emplace_back("step");
     for (const Metric& metric : snapshot.metrics) {
-      if (std::ranges::find(columns_, metric.name) == columns_.end()) columns_.push_back(metric.name);
+      if (std::ranges::find(columns, metric.name) == columns.end()) columns.push_back(metric.name);
     }
-    if (columns_.size() == before) return;
+    if (columns.size() == columns_.size()) return;
     std::vector<std::string> lines = lines_of(path_);
     if (lines.empty()) lines.emplace_back();
-    const std::string more(before == 0 ? 0 : columns_.size() - before, ',');
-    for (std::string& line : lines) line += more;
-    lines.front() = joined(columns_);
-    file_.reset();
-    file_.emplace(path_, lines);
+    for (std::string& line : lines) {
+      const std::size_t had = cells_of(line).size();
+      if (had < columns.size()) line.append(columns.size() - had, ',');
+    }
+    lines.front() = line_of_cells(columns);
+    file_.replace(lines);
+    columns_ = std::move(columns);
   }
 
   std::filesystem::path path_;
-  std::vector<std::string> columns_;
-  std::optional<MetricsFile> file_;
+  std::vector<std::string> columns_;  // as the file has them
+  MetricsFile file_;
+  std::optional<Snapshot> last_;  // that was written
 };
 
 }  // namespace
 
 std::unique_ptr<Sink> csv(const std::filesystem::path& path, const FileOptions& options) {
-  return std::make_unique<Csv>(path, options);
+  return std::make_unique<Csv>(path, rows_up_to(options.done, path));
 }
 
 }  // namespace trireme::monitor

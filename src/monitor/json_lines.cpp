@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "monitor/metrics_file.hpp"
@@ -15,13 +16,15 @@ namespace {
 
 constexpr std::string_view start = R"({"step":)";
 
-std::vector<std::string> lines_before(std::int64_t step, const std::filesystem::path& path) {
+// The lines up to this step. Empty: the file begins anew.
+std::vector<std::string> lines_up_to(std::int64_t step, const std::filesystem::path& path) {
   std::vector<std::string> lines = lines_of(path);
   require_metrics(lines, start, path);
+  if (step == 0) return {};
   std::erase_if(lines, [step](const std::string& line) {
     if (!line.starts_with(start) || !line.ends_with('}')) return true;
     const std::optional<std::int64_t> number = number_at_start(std::string_view(line).substr(start.size()));
-    return !number || *number >= step;
+    return !number || *number > step;
   });
   return lines;
 }
@@ -39,19 +42,26 @@ std::string value_of(const Metric& metric) {
 
 class JsonLines final : public Sink {
  public:
-  JsonLines(const std::filesystem::path& path, const FileOptions& options)
-      : file_(path, lines_before(options.first_step, path)) {}
+  JsonLines(const std::filesystem::path& path, const FileOptions& options) : file_(path, lines_up_to(options.done, path)) {}
 
   void write(const Snapshot& snapshot) override {
+    const bool joins = last_ && last_->step == snapshot.step;
+    Snapshot row = joins ? joined(*last_, snapshot) : snapshot;
+    joins ? file_.replace_last(line_of(row)) : file_.add(line_of(row));
+    last_ = std::move(row);
+  }
+
+ private:
+  static std::string line_of(const Snapshot& snapshot) {
     std::string line = fmt::format("{}{}", start, snapshot.step);
     for (const Metric& metric : snapshot.metrics) {
       if (metric.changed) line += fmt::format(R"(,"{}":{})", metric.name, value_of(metric));
     }
-    file_.add(line + "}");
+    return line + "}";
   }
 
- private:
   MetricsFile file_;
+  std::optional<Snapshot> last_;  // that was written
 };
 
 }  // namespace

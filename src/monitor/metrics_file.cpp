@@ -1,7 +1,11 @@
 #include "monitor/metrics_file.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -15,26 +19,101 @@
 
 namespace trireme::monitor {
 
+namespace {
+
+std::string text_of_lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  return text;
+}
+
+bool is_device(const std::filesystem::path& path) {
+  std::error_code none;
+  return std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none);
+}
+
+}  // namespace
+
 MetricsFile::MetricsFile(std::filesystem::path path, const std::vector<std::string>& lines) : path_(std::move(path)) {
-  if (!lines.empty()) {
-    std::string text;
-    for (const std::string& line : lines) text += line + "\n";
-    FileReplacement file(path_);
-    file.write(std::as_bytes(std::span(text)));
-    file.commit();
+  if (lines.empty()) {
+    open(O_TRUNC);
+  } else {
+    replace(lines);
   }
-  file_.reset(std::fopen(path_.c_str(), lines.empty() ? "w" : "a"));
-  if (!file_) refuse("the metrics file can't be opened");
+}
+
+MetricsFile::~MetricsFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 void MetricsFile::add(std::string_view line) {
-  const bool written = std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() &&
-                       std::fputc('\n', file_.get()) != EOF && std::fflush(file_.get()) == 0;
-  if (!written) refuse("the metrics file can't be written");
+  const std::int64_t begin = size().value_or(0);
+  write(fmt::format("{}\n", line));
+  last_line_ = begin;
 }
 
-void MetricsFile::refuse(const char* what) const {
-  throw Error({.code = ErrorCode::io, .message = what, .path = path_.string(), .error_number = errno});
+void MetricsFile::replace_last(std::string_view line) {
+  if (size() && ftruncate(descriptor_, last_line_) != 0) refuse("the metrics file can't be written", errno);
+  add(line);
+}
+
+void MetricsFile::replace(const std::vector<std::string>& lines) {
+  const std::string text = text_of_lines(lines);
+  if (is_device(path_)) {  // and stays one
+    if (descriptor_ < 0) open(0);
+    return write(text);
+  }
+  FileReplacement file(path_);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+  open(0);
+  last_line_ = std::ssize(text) - (std::ssize(lines.back()) + 1);
+}
+
+void MetricsFile::open(int flags) {
+  const int opened = ::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | flags, 0666);
+  if (opened < 0) refuse("the metrics file can't be opened", errno);
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = opened;
+}
+
+std::optional<std::int64_t> MetricsFile::size() const {
+  struct stat status {};
+  const bool is_file = fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode);
+  return is_file ? std::optional<std::int64_t>(status.st_size) : std::nullopt;
+}
+
+void MetricsFile::write(std::string_view text) {
+  const auto before = size();
+  while (!text.empty()) {
+    const ssize_t count = ::write(descriptor_, text.data(), text.size());
+    if (count >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno != EINTR) {
+      const int error_number = errno;
+      if (before) static_cast<void>(!ftruncate(descriptor_, *before));
+      refuse("the metrics file can't be written", error_number);
+    }
+  }
+}
+
+void MetricsFile::refuse(const char* what, int error_number) const {
+  throw Error({.code = ErrorCode::io, .message = what, .path = path_.string(), .error_number = error_number});
+}
+
+Snapshot joined(const Snapshot& before, Snapshot snapshot) {
+  std::vector<Metric> metrics = before.metrics;
+  for (Metric& metric : snapshot.metrics) {
+    const auto known = std::ranges::find(metrics, metric.name, &Metric::name);
+    if (known == metrics.end()) {
+      metrics.push_back(std::move(metric));
+    } else if (metric.changed) {
+      metric.increase += known->increase;
+      *known = std::move(metric);
+    }
+  }
+  snapshot.metrics = std::move(metrics);
+  return snapshot;
 }
 
 void require_metrics(const std::vector<std::string>& lines, std::string_view start, const std::filesystem::path& path) {

@@ -45,7 +45,7 @@ void ProgressLine::add(const Snapshot& snapshot, Time now) {
 }
 
 bool ProgressLine::due(bool on_terminal) const {
-  if (!last_shown_ || snapshot_.share >= 1) return true;
+  if (!last_shown_ || snapshot_.last) return true;
   const Time interval = on_terminal ? redraw_interval : now_ - first_->time < first_minutes ? often : seldom;
   return now_ - *last_shown_ >= interval;
 }
@@ -64,8 +64,9 @@ std::optional<double> ProgressLine::seconds_left() const {
 }
 
 std::string ProgressLine::figures() const {
-  std::string text = snapshot_.steps ? fmt::format("step {}/{}", snapshot_.step + 1, *snapshot_.steps)
-                                     : fmt::format("step {}", snapshot_.step + 1);
+  std::string text =
+      snapshot_.steps ? fmt::format("step {}/{}", snapshot_.step, *snapshot_.steps) : fmt::format("step {}", snapshot_.step);
+  if (snapshot_.epoch) text += fmt::format("  epoch {:.2f}", *snapshot_.epoch);
   for (const std::string& name : options_.shown) {
     if (const Metric* metric = snapshot_.find(name)) text += fmt::format("  {} {:.4f}", name, metric->value);
   }

@@ -24,7 +24,7 @@ class ProgressLine {
   std::string on_terminal(int width) const;
   std::string plain() const;
 
-  // Whether enough time has passed since the last one that was shown, or the run is at its end.
+  // Whether enough time has passed since the last one that was shown, or no step follows.
   bool due(bool on_terminal) const;
   void shown() { last_shown_ = now_; }
 

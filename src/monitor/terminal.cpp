@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <stdio_ext.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -53,8 +54,8 @@ class Terminal final : public Sink {
 
   ~Terminal() override {
     if (!drawn_) return;
-    std::fputs("\n", stream_);
-    std::fflush(stream_);
+    put("\n");
+    flush();
   }
 
   void write(const Snapshot& snapshot) override {
@@ -68,18 +69,23 @@ class Terminal final : public Sink {
       put(line_.plain() + "\n");
     }
     line_.shown();
-    std::fflush(stream_);
+    flush();
   }
 
   void note(std::string_view text) override {
     erase();
     put(std::string(text) + "\n");
-    std::fflush(stream_);
+    flush();
   }
 
  private:
   // A run does not end because nobody reads on.
   void put(const std::string& text) { std::fputs(text.c_str(), stream_); }
+
+  // What can't be written is dropped: else the stream tries once more when the process ends.
+  void flush() {
+    if (std::fflush(stream_) != 0) __fpurge(stream_);
+  }
 
   void erase() {
     if (drawn_) std::fputs("\r\033[K", stream_);

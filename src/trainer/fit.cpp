@@ -13,13 +13,13 @@
 
 namespace trireme::trainer {
 
-// Values, not optionals: a checkpoint keeps these. Before the first validation best_step is -1.
+// Values, not optionals: a checkpoint keeps these. Before the first finite validation best_step is -1.
 class Validations::Impl {
  public:
   Impl(Run& of_run, Model& of_model, const FitOptions& with_options) : run(of_run), model(of_model), options(with_options) {}
 
   bool is_better(double value) const {
-    if (std::isnan(value)) return false;
+    if (!std::isfinite(value)) return false;
     return best_step < 0 || (options.higher_is_better ? value > best : value < best);
   }
 
@@ -37,14 +37,22 @@ class Validations::Impl {
       return;
     }
     ++without_better;
-    if (options.patience == 0 || without_better < options.patience) return;
+    if (!is_out_of_patience()) return;
     run.note(fmt::format("{} has not got better for {} validations: training stops", options.name, without_better));
     run.stop();
   }
 
+  bool is_out_of_patience() const { return options.patience > 0 && without_better >= options.patience; }
+
+  FitEnd end() const {
+    const auto steps = run.total_steps();
+    if (steps ? run.done() >= *steps : !run.stopped()) return FitEnd::finished;
+    return is_out_of_patience() ? FitEnd::patience : FitEnd::interrupted;
+  }
+
   // A run that patience has ended does not go on when it is started once more.
   void stop_again() {
-    if (options.patience == 0 || without_better < options.patience) return;
+    if (!is_out_of_patience()) return;
     run.note(fmt::format("{} had not got better for {} validations: training has ended", options.name, without_better));
     run.stop();
   }
@@ -123,9 +131,13 @@ void Validations::after_update() {
 }
 
 FitReport Validations::finish() {
-  if (impl_->best_step < 0) return {};
+  FitReport report{.end = impl_->end()};
+  if (impl_->best_step >= 0 || impl_->without_better > 0) report.last = impl_->last;
+  if (impl_->best_step < 0) return report;
   if (impl_->checkpoints && impl_->best_step != impl_->run.done()) impl_->load_best();
-  return {.best = impl_->best, .best_step = impl_->best_step, .last = impl_->last};
+  report.best = impl_->best;
+  report.best_step = impl_->best_step;
+  return report;
 }
 
 }  // namespace trireme::trainer

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "trainer/signals.hpp"
 #include "trireme/comm/launch/launch.hpp"
 #include "trireme/comm/nccl/gpu_group.hpp"
 #include "trireme/core/error.hpp"
@@ -60,6 +61,7 @@ Group with_gpus(const Group& world, BackendKind backend, const DeviceOptions& op
 }  // namespace
 
 int launch(int argc, char** argv, CommandLine& line, const Options& defaults, const std::function<void(Run&)>& train) {
+  outlive_closed_pipes();
   Options options = defaults;
   options.process = {.signals = true, .terminal = true, .standard_output = true};
   BackendKind backend = BackendKind::mpi;

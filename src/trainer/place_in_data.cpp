@@ -1,5 +1,6 @@
 #include "trainer/place_in_data.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <variant>
 
@@ -23,7 +24,7 @@ std::int64_t PlaceInData::passed(const Amount& every, std::int64_t steps) const 
     return samples_of(steps) * shape_.tokens_per_sample / each->count;
   }
   require_epochs();
-  const double samples = std::get<Epochs>(every).count * static_cast<double>(shape_.samples_per_epoch);
+  const double samples = std::max(1.0, std::get<Epochs>(every).count * static_cast<double>(shape_.samples_per_epoch));
   return static_cast<std::int64_t>(std::floor(static_cast<double>(samples_of(steps)) / samples));
 }
 

@@ -58,13 +58,16 @@ void Run::add_model(Model& model, optim::AnyOptimizer* optimizer, const std::str
   const bool first = impl_->first_trained() == nullptr;
   const Group& world = impl_->world;
   const ProcessMesh mesh = first ? impl_->mesh : ProcessMesh(world.split(0, world.rank(), prefix), impl_->options.mesh);
+  const auto& base_rate = impl_->options.base_learning_rate;
+  require(first || !base_rate, "a learning rate of {} for all models of a run: each optimizer has one of its own, leave it out",
+          base_rate.value_or(0));
   parallel::ParallelOptions options = impl_->options.parallel;
   options.metrics_prefix = prefix;
   if (impl_->options.make_sum) options.sum = impl_->options.make_sum();
   impl_->models.push_back({.model = &model,
                            .optimizer = optimizer,
                            .prefix = prefix,
-                           .learning_rate = optimizer->learning_rate(),
+                           .learning_rate = base_rate.value_or(optimizer->learning_rate()),
                            .replicas = std::make_unique<parallel::DataParallel>(model, mesh, options),
                            .decisions = {}});
 }
@@ -103,6 +106,8 @@ void Run::begin_loop(const LoaderShape& shape) {
   }
   run.first_step = run.done;
   run.start = run.last_step = std::chrono::steady_clock::now();
+  const auto* seconds = std::get_if<Seconds>(&run.options.until);
+  run.stop_now = run.stop_now || (seconds != nullptr && run.checkpoints.seconds_before() >= seconds->count);
 }
 
 bool Run::begin_step() {
@@ -145,21 +150,34 @@ void Run::end_step(const StepSummary* summary) {
   if (run.place.shape().tokens_per_sample > 0)
     registry.counter("tokens").add(samples * static_cast<double>(run.place.shape().tokens_per_sample));
   run.tell_rate();
-  if (!report.is_finite) note(fmt::format("step {} is skipped: its loss or gradients are not finite", report.step + 1));
   for (const auto& callback : run.callbacks) {
     const WithoutCollectives guard("a callback of Run::after_step");
     callback(report, run.asked);
   }
   run.stop_now = run.stop_now || agreed.stop;
-  run.tell_decisions();
-  run.write_metrics();
-  run.tell_of_short_grace();
   const auto add_to = [&run](State& state) { run.add_to(state); };
   const bool save = run.checkpoints.on() && (agreed.checkpoint || run.due_for_checkpoint());
-  for (const std::string& line :
-       run.checkpoints.after_step(run.done, save, run.has_ended(), fmt::format("{:.4f}", report.loss), add_to)) {
-    note(line);
+  std::vector<std::string> lines;
+  const auto tell = [&] {
+    if (!report.is_finite) note(fmt::format("step {} is skipped: its loss or gradients are not finite", report.step + 1));
+    run.tell_decisions();
+    if (run.observers && !run.observers->none()) run.observers->step(run.snapshot());
+    run.tell_of_short_grace();
+    for (const std::string& line : lines) note(line);
+  };
+  // Saved first, told afterwards: whatever becomes of those who watch, the step is safe.
+  try {
+    lines = run.checkpoints.after_step({.done = run.done,
+                                        .seconds = run.elapsed_seconds(),
+                                        .loss = fmt::format("{:.4f}", report.loss),
+                                        .save = save,
+                                        .last = run.has_ended()},
+                                       add_to);
+  } catch (...) {
+    tell();
+    throw;
   }
+  tell();
 }
 
 void Run::end_loop() {
@@ -169,6 +187,8 @@ void Run::end_loop() {
     note(fmt::format("stopped on a signal after step {}, which is saved", run.done));
   } else if (run.done == run.first_step && run.steps && run.done >= *run.steps) {
     note(fmt::format("all {} steps were done before", *run.steps));
+  } else if (run.done == run.first_step && run.by_clock) {
+    note(fmt::format("all {} had passed before", to_text(run.options.until)));
   }
   if (run.done > run.first_step) {
     for (const std::string& line : run.last_words()) note(line);
@@ -196,13 +216,10 @@ optim::UpdateOptions Run::update_options(const optim::AnyOptimizer& optimizer) c
                               .max_skipped = options.max_skipped};
   if (options.learning_rate) {
     update.learning_rate = options.learning_rate(impl_->done);
-  } else if (impl_->steps) {
-    const double base = found->learning_rate;
-    update.learning_rate = optim::warmup_cosine({.base = base,
-                                                 .warmup = std::min(options.warmup, *impl_->steps),
-                                                 .total = *impl_->steps,
-                                                 .minimum = base * options.minimum_learning_rate_ratio})(impl_->done);
+  } else {
+    update.learning_rate = impl_->scheduled(found->learning_rate)(impl_->done);
   }
+  impl_->tell_of_steps();
   return update;
 }
 
@@ -234,7 +251,7 @@ void Run::report(std::initializer_list<std::pair<std::string_view, double>> valu
     monitor::Registry::current().gauge(name).set(value);
     line += fmt::format("{}{} {:.4g}", line.empty() ? "" : "  ", name, value);
   }
-  if (!impl_->in_body) impl_->write_metrics();
+  if (!impl_->in_body && impl_->observers && !impl_->observers->none()) impl_->observers->report(impl_->snapshot());
   note(fmt::format("step {}: {}", impl_->done_so_far(), line));
 }
 
@@ -242,7 +259,7 @@ void Run::note(std::string_view line) { impl_->note(line); }
 
 void Run::add_sink(std::unique_ptr<monitor::Sink> sink) {
   require(sink != nullptr, "add_sink() got no sink");
-  if (impl_->world.rank() == 0) impl_->sinks.push_back(std::move(sink));
+  if (impl_->observers) impl_->observers->add(std::move(sink));
 }
 
 void Run::after_step(std::function<void(const StepReport&, StepRequests&)> callback) {

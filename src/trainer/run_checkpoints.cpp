@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 #include <tuple>
@@ -16,12 +15,22 @@
 #include "trainer/settings.hpp"
 #include "trireme/checkpoint/checkpoint_reader.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/parse_number.hpp"
 
 namespace trireme::trainer {
 
 namespace {
 
+// What a checkpoint says beside settings.
 constexpr const char* loss_of_step = "loss_of_step";
+constexpr const char* seconds_of_run = "seconds_of_run";
+
+// None: a checkpoint that is older than this.
+double seconds_of(const checkpoint::Configuration& configuration) {
+  const auto found = configuration.find(seconds_of_run);
+  const auto seconds = found == configuration.end() ? std::nullopt : parse_number<double>(found->second);
+  return std::max(0.0, seconds.value_or(0));
+}
 
 // The step of the checkpoint to go on from; none where the run begins anew. Rank 0 looks for it and tells the others.
 std::optional<std::int64_t> step_to_resume(const Group& world, const Options& options) {
@@ -37,9 +46,8 @@ std::optional<std::int64_t> step_to_resume(const Group& world, const Options& op
       if (!committed.empty()) step[0] = committed.back();
       return;
     }
-    const auto [end, failure] = std::from_chars(resume.data(), resume.data() + resume.size(), step[0]);
-    require(failure == std::errc() && end == resume.data() + resume.size() && step[0] >= 0,
-            "resume {}: it is neither auto, none nor a step", resume);
+    step[0] = parse_number<std::int64_t>(resume).value_or(-1);
+    require(step[0] >= 0, "resume {}: it is neither auto, none nor a step", resume);
     require(std::ranges::find(committed, step[0]) != committed.end(),
             "resume {}: there is no such checkpoint in {}; there are those of steps [{}]", resume, directory.string(),
             fmt::join(committed, ", "));
@@ -82,7 +90,7 @@ void RunCheckpoints::prepare(const Options& options) {
 }
 
 void RunCheckpoints::describe(const std::string& name, const std::string& value, const OwnSetting& own) {
-  require(!settings_.contains(name) && name != loss_of_step,
+  require(!settings_.contains(name) && name != loss_of_step && name != seconds_of_run,
           "a setting \"{}\" is described twice, or is one of every run: give it another name", name);
   settings_[name] = value;
   own_[name] = own;
@@ -95,6 +103,7 @@ std::vector<std::string> RunCheckpoints::load(const AddTo& add_to, bool whole) {
   world_.agree(
       [&] {
         const checkpoint::CheckpointReader reader(checkpoint::checkpoint_folder(directory_, *resumed_, *files_), files_);
+        seconds_before_ = seconds_of(reader.manifest().configuration);
         if (!reader.manifest().imported)
           notes = compare(reader.manifest().configuration, whole ? settings_ : own_settings(), own_, *resumed_);
       },
@@ -134,40 +143,40 @@ bool RunCheckpoints::is_time() const {
   return std::chrono::steady_clock::now() - last_save_ >= std::chrono::duration<double>(seconds->count);
 }
 
-std::vector<std::string> RunCheckpoints::after_step(std::int64_t done, bool save_now, bool last, const std::string& loss,
-                                                    const AddTo& add_to) {
+std::vector<std::string> RunCheckpoints::after_step(const StepEnd& step, const AddTo& add_to) {
   std::vector<std::string> notes;
   const bool first = done_ == resumed_.value_or(0);
-  done_ = done;
+  done_ = step.done;
   if (first) report(RunState::training);
   if (!checkpoints_) return notes;
   const auto tell = [&notes](const Error& error) {  // the disk failed, on all ranks alike: training goes on
     if (error.code() != ErrorCode::io) throw;
     notes.push_back(fmt::format("note: no checkpoint was saved: {}", error.what()));
   };
+  const bool saves = step.save || step.last;
   try {
-    committed(save_now || last ? checkpoints_->finish() : checkpoints_->poll(), notes);
+    committed(saves ? checkpoints_->finish() : checkpoints_->poll(), notes);
   } catch (const Error& error) {
     tell(error);
   }
   try {
-    if (save_now || last) save(done, last, loss, add_to, notes);
+    if (saves) save(step, add_to, notes);
   } catch (const Error& error) {
-    if (last) throw;
+    if (step.last) throw;
     tell(error);
   }
   return notes;
 }
 
-void RunCheckpoints::save(std::int64_t done, bool wait, const std::string& loss, const AddTo& add_to,
-                          std::vector<std::string>& notes) {
+void RunCheckpoints::save(const StepEnd& step, const AddTo& add_to, std::vector<std::string>& notes) {
   last_save_ = std::chrono::steady_clock::now();
   State state;
   add_to(state);
   checkpoint::Configuration configuration = settings_;
-  configuration[loss_of_step] = loss;
-  checkpoints_->save(done, state, configuration);
-  if (wait) committed(checkpoints_->finish(), notes);
+  configuration[loss_of_step] = step.loss;
+  configuration[seconds_of_run] = fmt::format("{}", step.seconds);
+  checkpoints_->save(step.done, state, configuration);
+  if (step.last) committed(checkpoints_->finish(), notes);
 }
 
 void RunCheckpoints::committed(std::optional<std::int64_t> step, std::vector<std::string>& notes) {

@@ -19,6 +19,15 @@
 
 namespace trireme::trainer {
 
+// A step that has ended.
+struct StepEnd {
+  std::int64_t done = 0;  // with it
+  double seconds = 0;     // of the run's loop, over all starts
+  std::string loss = {};  // in words
+  bool save = false;      // a checkpoint is due, or was asked for
+  bool last = false;      // of this start
+};
+
 // The checkpoints of a run, as its options ask for them; without a directory there are none.
 class RunCheckpoints {
  public:
@@ -41,19 +50,22 @@ class RunCheckpoints {
   // that only evaluates is asked for no settings but those of its program.
   std::vector<std::string> load(const AddTo& add_to, bool whole);
 
+  // Of the run's loop, in the starts before; once the checkpoint is loaded.
+  double seconds_before() const { return seconds_before_; }
+
   // Whether the time for the next one has come; only rank 0 knows.
   bool is_time() const;
 
-  // Collective, after `done` steps. Saves where it is due, where `save` says so, and at the end; there it waits until the
-  // checkpoint is committed. Gives what there is to tell.
-  std::vector<std::string> after_step(std::int64_t done, bool save, bool last, const std::string& loss, const AddTo& add_to);
+  // Collective. Saves where `save` says so, and at the end; there it waits until the checkpoint is committed. Gives what there
+  // is to tell.
+  std::vector<std::string> after_step(const StepEnd& step, const AddTo& add_to);
 
   void report(RunState state) const;  // to what supervises the job
 
  private:
   checkpoint::Configuration own_settings() const;
   checkpoint::LoadedCheckpoint load_state(const State& state, bool whole, const std::vector<std::string>& notes);
-  void save(std::int64_t done, bool wait, const std::string& loss, const AddTo& add_to, std::vector<std::string>& notes);
+  void save(const StepEnd& step, const AddTo& add_to, std::vector<std::string>& notes);
   void committed(std::optional<std::int64_t> step, std::vector<std::string>& notes);
 
   Group world_;
@@ -66,6 +78,7 @@ class RunCheckpoints {
   std::optional<std::int64_t> resumed_;
   std::optional<std::int64_t> newest_;  // committed
   std::int64_t done_ = 0;
+  double seconds_before_ = 0;
   std::chrono::steady_clock::time_point last_save_ = std::chrono::steady_clock::now();
 };
 

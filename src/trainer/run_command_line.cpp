@@ -134,6 +134,8 @@ void CommandLine::add_training(Options& options) {
   add("batch-size", options.batch_size, "samples of a step, all ranks together");
   add("micro-batch-size", options.micro_batch_size, "samples that a rank computes at once; 0: all of its share");
   add("seed", options.seed, "of first values, the order of the data, and dropout");
+  if (impl_->app.get_option_no_throw("--learning-rate") == nullptr)  // else the program has one of its own
+    add("learning-rate", options.base_learning_rate, "highest learning rate; not given: the optimizer's own");
   add("warmup", options.warmup, "steps over which the learning rate rises");
   add("min-learning-rate-ratio", options.minimum_learning_rate_ratio, "the last learning rate, as a share of the highest");
   add("clip", options.clip_norm, "largest norm of all gradients together; 0: no limit");

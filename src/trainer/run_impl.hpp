@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,11 +23,12 @@
 #include "trainer/decisions.hpp"
 #include "trainer/place_in_data.hpp"
 #include "trainer/run_checkpoints.hpp"
+#include "trainer/run_observers.hpp"
 #include "trainer/settings.hpp"
 #include "trainer/signals.hpp"
 #include "trireme/comm/base/require_same.hpp"
-#include "trireme/core/log.hpp"
 #include "trireme/monitor/registry.hpp"
+#include "trireme/optim/learning_rate.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/trainer/run.hpp"
 
@@ -54,11 +56,13 @@ class Run::Impl {
   Impl(const Group& group, const Options& all_options)
       : world(group), options(checked(group, all_options)), mesh(group, options.mesh), checkpoints(group, options) {
     done = checkpoints.resumed().value_or(0);
+    if (world.rank() == 0) observers.emplace(options.process.standard_output);
     group.agree([this] { require_writable_metrics(); }, "open the metrics file");
     monitor::Registry::current().restart();  // what another run of this thread has left is none of this one
     if (listens()) listen_for_signals();
   }
   ~Impl() {
+    observers.reset();
     if (listens()) stop_listening();
   }
   Impl(const Impl&) = delete;
@@ -105,24 +109,14 @@ class Run::Impl {
     std::fclose(file);
   }
 
-  void open_metrics() {
-    if (world.rank() != 0) return;
-    if (!options.metrics.empty()) {
-      const monitor::FileOptions file{.first_step = done};
-      sinks.push_back(options.metrics.ends_with(".csv") ? monitor::csv(options.metrics, file)
-                                                        : monitor::json_lines(options.metrics, file));
-    }
-  }
-
   // On a terminal, in what the loader counts.
   void watch() {
-    if (world.rank() != 0 || !options.process.terminal) return;
+    if (!observers || !options.process.terminal) return;
     monitor::TerminalOptions shown{.unit = place.shape().tokens_per_sample > 0 ? "tokens" : "samples", .shown = {}};
     for (const Trained& each : models) {
       if (each.optimizer != nullptr) shown.shown.push_back(each.prefix + "loss");
     }
-    sinks.push_back(monitor::terminal(shown));
-    has_terminal = true;
+    observers->watch(shown);
   }
 
   void add_to(State& state) {
@@ -155,20 +149,15 @@ class Run::Impl {
     }
     const auto lines = checkpoints.load([this](State& state) { add_to(state); }, whole);
     // Of a run that is refused for its settings nothing is cut off.
-    world.agree([this] { open_metrics(); }, "open the metrics file");
+    const auto open = [this] {
+      if (observers && !options.metrics.empty()) observers->open_metrics(options.metrics, done);
+    };
+    world.agree(open, "open the metrics file");
     for (const std::string& line : lines) note(line);
   }
 
   void note(std::string_view line) {
-    if (world.rank() != 0) return;
-    for (const auto& sink : sinks) sink->note(line);
-    if (has_terminal) return;
-    if (options.process.standard_output) {
-      std::fputs(fmt::format("{}\n", line).c_str(), stdout);
-      std::fflush(stdout);
-    } else {
-      log(Severity::info, "{}", line);
-    }
+    if (observers) observers->note(line);
   }
 
   bool due_for_checkpoint() const {
@@ -188,8 +177,10 @@ class Run::Impl {
   bool listens() const { return options.process.signals && checkpoints.on() && !only_evaluates; }
   bool is_time_up() const {
     const auto* seconds = std::get_if<Seconds>(&options.until);
-    return seconds != nullptr && world.rank() == 0 && seconds_since(start) >= seconds->count;
+    return seconds != nullptr && world.rank() == 0 && elapsed_seconds() >= seconds->count;
   }
+  // Of the loop, over all starts.
+  double elapsed_seconds() const { return checkpoints.seconds_before() + (in_loop ? seconds_since(start) : 0); }
 
   // With the step whose body has updated.
   std::int64_t done_so_far() const { return done + (in_body && !in_step ? 1 : 0); }
@@ -205,47 +196,27 @@ class Run::Impl {
   }
 
   double share() const {
-    if (const auto* seconds = std::get_if<Seconds>(&options.until)) return std::min(1.0, seconds_since(start) / seconds->count);
+    if (const auto* seconds = std::get_if<Seconds>(&options.until)) return std::min(1.0, elapsed_seconds() / seconds->count);
     return steps && *steps > 0 ? static_cast<double>(done) / static_cast<double>(*steps) : 1;
   }
 
-  void tell_decisions() {
-    for (Trained& each : models) {
-      if (each.replicas == nullptr) continue;
-      for (const std::string& line : each.decisions.take(*each.replicas)) note(each.title() + line);
+  // What the rate of an optimizer becomes in each step, where the options have no function of their own.
+  optim::LearningRate scheduled(double base) const {
+    if (!steps) {  // nobody knows the end at which it could fall
+      return optim::warmup_stable_decay(
+          {.base = base, .warmup = options.warmup, .total = std::numeric_limits<std::int64_t>::max()});
     }
+    return optim::warmup_cosine({.base = base,
+                                 .warmup = std::min(options.warmup, *steps),
+                                 .total = *steps,
+                                 .minimum = base * options.minimum_learning_rate_ratio});
   }
 
-  // Once, after the second step: the first says little of the others.
-  void tell_of_short_grace() {
-    if (done != first_step + 2 || !listens() || step_seconds < 0.5 || std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return;
-    note(fmt::format(
-        "note: mpirun ends its ranks 1 s after Ctrl-C or SIGTERM, and a step takes {:.1f} s: to save then, give them more by "
-        "mpirun --mca odls_base_sigkill_timeout 60, or send SIGUSR1",
-        step_seconds));
-  }
-
-  // How the steps of this start went.
-  std::vector<std::string> last_words() const {
-    const double seconds = seconds_since(start);
-    const auto samples = static_cast<double>(place.samples_of(done) - place.samples_of(first_step));
-    const std::int64_t tokens = place.shape().tokens_per_sample;
-    std::string line = fmt::format("{} steps in {:.1f} s", done - first_step, seconds);
-    if (first_loss) line += fmt::format(": {}loss {:.4f} -> {:.4f}", first_trained()->title(), *first_loss, last_loss);
-    line += tokens > 0 ? fmt::format(", {:.0f} tokens/s", samples * static_cast<double>(tokens) / seconds)
-                       : fmt::format(", {:.0f} samples/s", samples / seconds);
-    line += fmt::format(", {:.1f} % of the time waiting for other ranks", 100 * exposed_seconds / seconds);
-    std::vector<std::string> lines{std::move(line)};
-    for (const Trained& each : models) {
-      if (each.optimizer == nullptr) continue;
-      const std::string of = each.title();
-      const bool scaled = each.model->store().compute_dtype() == DType::float16;
-      if (scaled) lines.push_back(fmt::format("{}loss scale {}", of, each.replicas->scaler().scale()));
-      const std::int64_t skipped = each.optimizer->skipped_steps();
-      if (scaled || skipped > 0) lines.push_back(fmt::format("{}{} steps skipped", of, skipped));
-    }
-    return lines;
-  }
+  // In words; run_words.cpp.
+  void tell_of_steps();                         // once: what a run of another length, too, would do otherwise
+  void tell_of_short_grace();                   // once, after the second step: the first says little of the others
+  void tell_decisions();                        // of how gradients are summed
+  std::vector<std::string> last_words() const;  // how the steps of this start went
 
   // What the loader counts, in each second between the ends of two steps.
   void tell_rate() {
@@ -259,21 +230,22 @@ class Run::Impl {
         .set(samples * static_cast<double>(std::max<std::int64_t>(tokens, 1)) / seconds);
   }
 
-  void write_metrics() {
-    monitor::Registry& registry = monitor::Registry::current();
-    if (sinks.empty()) return;
-    const monitor::Snapshot snapshot{.step = std::max<std::int64_t>(done - 1, 0),
-                                     .steps = steps,
-                                     .share = has_ended() ? 1 : share(),
-                                     .metrics = registry.take()};
-    for (const auto& sink : sinks) sink->write(snapshot);
+  monitor::Snapshot snapshot() const {
+    const auto epoch_samples = static_cast<double>(place.shape().samples_per_epoch);
+    return {
+        .step = done,
+        .steps = steps,
+        .epoch = epoch_samples > 0 ? std::optional(static_cast<double>(place.samples_of(done)) / epoch_samples) : std::nullopt,
+        .share = share(),
+        .last = has_ended(),
+        .metrics = monitor::Registry::current().take()};
   }
 
   Group world;
   Options options;
   ProcessMesh mesh;
   RunCheckpoints checkpoints;
-  std::vector<std::unique_ptr<monitor::Sink>> sinks;  // of rank 0
+  std::optional<RunObservers> observers;  // of rank 0
   std::deque<Trained> models;
   std::vector<std::function<void(State&)>> kept;
   std::vector<std::function<void(const StepReport&, StepRequests&)>> callbacks;
@@ -289,7 +261,7 @@ class Run::Impl {
   double last_loss = 0;
   double exposed_seconds = 0;
   bool loaded = false;
-  bool has_terminal = false;
+  bool steps_are_told = false;
   bool in_loop = false;
   bool in_body = false;    // of the loop
   bool has_asked = false;  // the ranks, in this step

@@ -12,6 +12,8 @@
 #include <span>
 #include <string_view>
 
+#include "trireme/core/error.hpp"
+#include "trireme/core/log.hpp"
 #include "trireme/core/version.hpp"
 #include "trireme/device/isa.hpp"
 
@@ -67,9 +69,14 @@ void record_start(const RunStart& start, const std::filesystem::path& folder, Fi
                                     {"first_step", start.first_step},
                                     {"settings", start.settings}};
   const std::filesystem::path all = folder / "runs.jsonl";
-  replace(all, content_of(all, files) + line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", files);
-  if (!start.configuration.empty()) replace(folder / "options.toml", start.configuration, files);
-  files.sync_folder(folder);
+  try {
+    replace(all, content_of(all, files) + line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", files);
+    if (!start.configuration.empty()) replace(folder / "options.toml", start.configuration, files);
+    files.sync_folder(folder);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::io) throw;
+    log(Severity::warning, "this start is not recorded beside its checkpoints, and training goes on: {}", error.what());
+  }
 }
 
 }  // namespace trireme::trainer

@@ -19,7 +19,7 @@ struct RunStart {
 };
 
 // Adds a line to runs.jsonl in the folder: the command, version, machine, time and settings of this start. Writes the
-// configuration to options.toml there. Throws Error{io}.
+// configuration to options.toml there. It is for people: where that fails the log says so, and training goes on.
 void record_start(const RunStart& start, const std::filesystem::path& folder, FileSystem& files);
 
 }  // namespace trireme::trainer

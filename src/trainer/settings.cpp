@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <variant>
 
@@ -20,8 +23,10 @@ constexpr auto of_layout =
                                      "data_parallel", "sequence_parallel", "chunks", "fixed_bits"});
 // ...and how the rest is trained, which is worth a line.
 constexpr auto of_training =
-    std::to_array<std::string_view>({"until", "learning_rate_schedule", "warmup", "minimum_learning_rate_ratio", "clip_norm",
-                                     "clip_value", "non_finite", "max_skipped"});
+    std::to_array<std::string_view>({"until", "learning_rate_schedule", "base_learning_rate", "warmup",
+                                     "minimum_learning_rate_ratio", "clip_norm", "clip_value", "non_finite", "max_skipped"});
+
+constexpr int most_chunks = 4096;
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -43,12 +48,21 @@ OwnSetting of_run(const std::string& name) {
 
 void check(const Options& options) {
   const auto is_something = [](const auto& amount) { return amount.count > 0; };
-  require(options.batch_size > 0 && options.micro_batch_size >= 0,
-          "a run's batch_size is above 0 and its micro_batch_size 0 or more, not {} and {}", options.batch_size,
-          options.micro_batch_size);
+  constexpr std::int64_t most_samples = std::numeric_limits<std::int32_t>::max();
+  require(options.batch_size > 0 && options.batch_size <= most_samples && options.micro_batch_size >= 0 &&
+              options.micro_batch_size <= options.batch_size,
+          "a run's batch_size lies in [1, {}] and its micro_batch_size in [0, batch_size]: {} and {} do not", most_samples,
+          options.batch_size, options.micro_batch_size);
+  require(options.chunks > 0 && options.chunks <= most_chunks, "a rank of a pipeline has 1 to {} stages (chunks), not {}",
+          most_chunks, options.chunks);
   require(std::visit(is_something, options.until), "a run lasts longer than {}: Options::until", to_text(options.until));
   require(std::visit(is_something, options.checkpoint_every),
           "checkpoints are further apart than {}: Options::checkpoint_every", to_text(options.checkpoint_every));
+  require(!options.base_learning_rate || (std::isfinite(*options.base_learning_rate) && *options.base_learning_rate > 0),
+          "a run's learning rate is above 0, not {}", options.base_learning_rate.value_or(0));
+  require(!options.base_learning_rate || !options.learning_rate,
+          "the learning rate of this run is a function of the step: one of {} for all steps would change nothing, leave it out",
+          options.base_learning_rate.value_or(0));
   require(options.warmup >= 0 && options.minimum_learning_rate_ratio >= 0 && options.minimum_learning_rate_ratio <= 1,
           "a run's warmup is 0 or more steps, and its minimum_learning_rate_ratio lies in [0, 1]: {} and {} are not",
           options.warmup, options.minimum_learning_rate_ratio);
@@ -64,6 +78,7 @@ optim::Settings settings_of(const Options& options) {
           {"micro_batch_size", text(options.micro_batch_size)},
           {"seed", text(options.seed)},
           {"learning_rate_schedule", options.learning_rate ? "a function of the step" : "warmup and cosine"},
+          {"base_learning_rate", options.base_learning_rate ? text(*options.base_learning_rate) : "the optimizer's"},
           {"warmup", text(options.warmup)},
           {"minimum_learning_rate_ratio", text(options.minimum_learning_rate_ratio)},
           {"clip_norm", text(options.clip_norm)},
@@ -97,13 +112,15 @@ std::vector<std::string> compare(const checkpoint::Configuration& before, const 
       notes.push_back(fmt::format("note: {} was {} in the checkpoint, is {} now", name, had, value));
       continue;
     }
-    throw Error({.code = ErrorCode::invalid_argument,
-                 .message = fmt::format("the checkpoint of step {} was made with another {}", step, name),
-                 .name = name,
-                 .wanted = value,
-                 .had = had,
-                 .hint = "give the run the checkpoint's settings, or its checkpoints another directory; for weights alone, "
-                         "trireme-ckpt export FOLDER FILE writes a file for --init"});
+    throw Error(
+        {.code = ErrorCode::invalid_argument,
+         .message = fmt::format("the checkpoint of step {} was made with another {}", step, name),
+         .name = name,
+         .wanted = value,
+         .had = had,
+         .hint = fmt::format("give the run the checkpoint's settings, or its checkpoints another directory; for weights "
+                             "alone, trireme-ckpt export FOLDER FILE writes a file for --init{}",
+                             of_program == own.end() ? "" : "; a program lets it differ by CommandLine::set_differs")});
   }
   return notes;
 }

@@ -25,11 +25,38 @@ void ask_or_end(int signal) {
   std::raise(signal);  // delivered when this handler returns
 }
 
+std::atomic<int> listeners = 0;  // runs of this process, of ranks that are threads too
+static_assert(std::atomic<int>::is_always_lock_free);
+
+// The system sends SIGPIPE in the name of the process that writes to a pipe nobody reads.
+void ask_if_sent(int signal, siginfo_t* about, void*) {
+  if (about->si_code == SI_USER && about->si_pid == getpid()) return;
+  if (listeners.load(std::memory_order_relaxed) > 0) return ask(signal);
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
 struct Handled {
   int signal;
-  void (*handler)(int);
+  struct sigaction ours;
   struct sigaction before;
+  bool is_taken;
 };
+
+struct sigaction on_signal(void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
+  return action;
+}
+
+struct sigaction on_closed_pipe() {
+  struct sigaction action {};
+  action.sa_sigaction = ask_if_sent;
+  action.sa_flags = SA_RESTART | SA_ONSTACK | SA_SIGINFO;
+  return action;
+}
+
 // Where this thread's handlers run. Some of oneDNN's kernels for matrix products (seen with 2.6) use the stack pointer for
 // other things: on the thread's own stack the system would write a signal's frame into what it points at, the heap.
 class AlternateStack {
@@ -57,8 +84,12 @@ class AlternateStack {
 };
 
 std::mutex mutex;
-int listeners = 0;  // runs of this process, of ranks that are threads too
-std::array<Handled, 3> all_handled{{{SIGINT, ask_or_end, {}}, {SIGTERM, ask_or_end, {}}, {SIGUSR1, ask, {}}}};
+// A terminal that closes may send SIGHUP twice: the second one does not end the process.
+std::array<Handled, 5> all_handled{{{SIGINT, on_signal(ask_or_end), {}, false},
+                                    {SIGTERM, on_signal(ask_or_end), {}, false},
+                                    {SIGUSR1, on_signal(ask), {}, false},
+                                    {SIGHUP, on_signal(ask), {}, false},
+                                    {SIGPIPE, on_closed_pipe(), {}, false}}};
 
 }  // namespace
 
@@ -67,17 +98,26 @@ void listen_for_signals() {
   const std::lock_guard lock(mutex);
   if (listeners++ > 0) return;
   for (Handled& handled : all_handled) {
-    struct sigaction action {};
-    action.sa_handler = handled.handler;
-    action.sa_flags = SA_RESTART | SA_ONSTACK;
-    sigaction(handled.signal, &action, &handled.before);
+    sigaction(handled.signal, nullptr, &handled.before);
+    handled.is_taken = handled.before.sa_handler != SIG_IGN;
+    if (handled.is_taken) sigaction(handled.signal, &handled.ours, nullptr);
   }
 }
 
 void stop_listening() {
   const std::lock_guard lock(mutex);
   if (--listeners > 0) return;
-  for (const Handled& handled : all_handled) sigaction(handled.signal, &handled.before, nullptr);
+  for (const Handled& handled : all_handled) {
+    if (handled.is_taken) sigaction(handled.signal, &handled.before, nullptr);
+  }
+}
+
+void outlive_closed_pipes() {
+  struct sigaction before {};
+  sigaction(SIGPIPE, nullptr, &before);
+  if (before.sa_handler != SIG_DFL) return;
+  const struct sigaction ours = on_closed_pipe();
+  sigaction(SIGPIPE, &ours, nullptr);
 }
 
 bool signal_asks_to_stop() { return asked.load(std::memory_order_relaxed); }

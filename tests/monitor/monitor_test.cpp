@@ -1,7 +1,9 @@
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -133,18 +135,42 @@ TEST_CASE("JSON lines: what changed, one object a line") {
         "{\"step\":2,\"seconds\":{\"count\":1,\"sum\":2,\"minimum\":2,\"maximum\":2,\"median\":2,\"quantile_95\":2}}\n");
 }
 
+TEST_CASE("a further snapshot of a step joins its line") {
+  const Folder folder;
+  for (const bool is_csv : {false, true}) {
+    const fs::path path = folder.path / (is_csv ? "joined.csv" : "joined.jsonl");
+    const auto sink = is_csv ? csv(path) : json_lines(path);
+    Registry registry;
+    registry.gauge("loss").set(3);
+    sink->write(snapshot_of(1, registry));
+    registry.gauge("loss").set(2);
+    registry.counter("n").add(4);
+    sink->write(snapshot_of(2, registry));
+    registry.gauge("accuracy").set(0.25);
+    registry.counter("n").add(1);
+    sink->write(snapshot_of(2, registry));
+    registry.gauge("accuracy").set(0.5);
+    sink->write(snapshot_of(2, registry));
+    registry.gauge("loss").set(1);
+    sink->write(snapshot_of(3, registry));
+    CHECK(content_of(path) == (is_csv ? "step,loss,n,accuracy\n1,3,,\n2,2,5,0.5\n3,1,,\n"
+                                      : "{\"step\":1,\"loss\":3}\n{\"step\":2,\"loss\":2,\"n\":5,\"accuracy\":0.5}\n"
+                                        "{\"step\":3,\"loss\":1}\n"));
+  }
+}
+
 TEST_CASE("a run that goes on repeats no line of its file") {
   const Folder folder;
   const fs::path path = folder.path / "metrics.jsonl";
   std::ofstream(path)
-      << "{\"step\":0,\"loss\":3}\n{\"step\":1,\"loss\":2}\nno metrics\n{\"step\":2,\"loss\":1}\n{\"step\":3,\"lo";
+      << "{\"step\":1,\"loss\":3}\n{\"step\":2,\"loss\":2}\nno metrics\n{\"step\":3,\"loss\":1}\n{\"step\":4,\"lo";
   Registry registry;
   registry.gauge("loss").set(9);
-  json_lines(path, {.first_step = 2})->write(snapshot_of(2, registry));
-  CHECK(content_of(path) == "{\"step\":0,\"loss\":3}\n{\"step\":1,\"loss\":2}\n{\"step\":2,\"loss\":9}\n");
+  json_lines(path, {.done = 2})->write(snapshot_of(3, registry));
+  CHECK(content_of(path) == "{\"step\":1,\"loss\":3}\n{\"step\":2,\"loss\":2}\n{\"step\":3,\"loss\":9}\n");
   registry.gauge("loss").set(8);
-  json_lines(path)->write(snapshot_of(0, registry));  // a new run
-  CHECK(content_of(path) == "{\"step\":0,\"loss\":8}\n");
+  json_lines(path)->write(snapshot_of(1, registry));  // a new run
+  CHECK(content_of(path) == "{\"step\":1,\"loss\":8}\n");
 }
 
 TEST_CASE("CSV: a column for each metric, also for one that comes later") {
@@ -162,7 +188,7 @@ TEST_CASE("CSV: a column for each metric, also for one that comes later") {
   }
   CHECK(content_of(path) == "step,loss,accuracy\n0,3,\n1,,0.5\n2,nan,\n");
   {
-    const auto sink = csv(path, {.first_step = 2});
+    const auto sink = csv(path, {.done = 1});
     Registry other;
     other.gauge("accuracy").set(1);
     other.gauge("loss").set(2);
@@ -170,9 +196,9 @@ TEST_CASE("CSV: a column for each metric, also for one that comes later") {
   }
   CHECK(content_of(path) == "step,loss,accuracy\n0,3,\n1,,0.5\n2,2,1\n");
   std::ofstream(path) << "name,price\napple,3\n";
-  for (const std::int64_t first_step : {0, 1}) {
-    CHECK_THROWS_WITH(csv(path, {.first_step = first_step}), ContainsSubstring("metrics.csv holds something else"));
-    CHECK_THROWS_WITH(json_lines(path, {.first_step = first_step}), ContainsSubstring("metrics.csv holds something else"));
+  for (const std::int64_t done : {0, 1}) {
+    CHECK_THROWS_WITH(csv(path, {.done = done}), ContainsSubstring("metrics.csv holds something else"));
+    CHECK_THROWS_WITH(json_lines(path, {.done = done}), ContainsSubstring("metrics.csv holds something else"));
   }
   CHECK(content_of(path) == "name,price\napple,3\n");
 }
@@ -181,8 +207,44 @@ TEST_CASE("a file that can't be written is an error that names it") {
   CHECK_THROWS_WITH(json_lines("/no/such/folder/metrics.jsonl"), ContainsSubstring("/no/such/folder/metrics.jsonl"));
   CHECK_THROWS_WITH(csv("/no/such/folder/metrics.csv")->write({}), ContainsSubstring("/no/such/folder/metrics.csv"));
   Registry registry;
-  CHECK_THROWS_WITH(json_lines("/dev/full", {.first_step = 3})->write(snapshot_of(0, registry)),
-                    ContainsSubstring("/dev/full"));
+  for (const auto& make : {json_lines, csv}) {
+    const auto sink = make("/dev/full", {.done = 3});
+    for (int time = 0; time < 2; ++time) {
+      registry.gauge("loss").set(1);
+      CHECK_THROWS_WITH(sink->write(snapshot_of(1, registry)), ContainsSubstring("/dev/full"));
+    }
+  }
+  CHECK(fs::is_character_file("/dev/full"));
+}
+
+// A limit of the process takes the place of a full disk: both cut a write in its middle.
+TEST_CASE("a file that is full holds whole lines, and goes on when there is room") {
+  const Folder folder;
+  std::signal(SIGXFSZ, SIG_IGN);
+  for (const bool is_csv : {false, true}) {
+    const fs::path path = folder.path / (is_csv ? "full.csv" : "full.jsonl");
+    const auto sink = is_csv ? csv(path) : json_lines(path);
+    Registry registry;
+    const auto write = [&](std::int64_t step) {
+      registry.gauge("loss").set(0.125);
+      if (step >= 4) registry.gauge("accuracy").set(0.5);
+      sink->write(snapshot_of(step, registry));
+    };
+    write(1);
+    write(2);
+    rlimit room{};
+    getrlimit(RLIMIT_FSIZE, &room);
+    rlimit full = room;
+    full.rlim_cur = fs::file_size(path) + 5;
+    setrlimit(RLIMIT_FSIZE, &full);
+    for (const std::int64_t step : {3, 4, 5}) CHECK_THROWS_WITH(write(step), ContainsSubstring(path.string()));
+    setrlimit(RLIMIT_FSIZE, &room);
+    write(6);
+    CHECK(content_of(path) == (is_csv ? "step,loss,accuracy\n1,0.125,\n2,0.125,\n6,0.125,0.5\n"
+                                      : "{\"step\":1,\"loss\":0.125}\n{\"step\":2,\"loss\":0.125}\n"
+                                        "{\"step\":6,\"loss\":0.125,\"accuracy\":0.5}\n"));
+  }
+  std::signal(SIGXFSZ, SIG_DFL);
 }
 
 namespace {
@@ -193,14 +255,16 @@ struct Watched {
   Registry registry;
   double seconds = 0;
   std::int64_t step = 0;
+  std::int64_t last = 100;
 
   void take(double step_seconds = 0.5) {
     seconds += step_seconds;
     registry.counter("samples").add(10);
     registry.gauge("loss").set(1.23456);
-    Snapshot snapshot = snapshot_of(step++, registry);
+    Snapshot snapshot = snapshot_of(++step, registry);
     snapshot.steps = 100;
     snapshot.share = static_cast<double>(step) / 100;
+    snapshot.last = step == last;
     line.add(snapshot, ProgressLine::Time(seconds));
   }
 };
@@ -248,6 +312,13 @@ TEST_CASE("when a progress line is due") {
   CHECK(!run.line.due(false));  // after ten minutes
   while (run.step < 100) run.take(0.01);
   CHECK(run.line.due(false));  // the last step
+  Watched stopped;             // by a signal, in the middle
+  stopped.last = 10;
+  for (int i = 0; i < 9; ++i) stopped.take();
+  stopped.line.shown();
+  stopped.take(0.01);
+  CHECK(stopped.line.due(false));
+  CHECK_THAT(stopped.line.plain(), !ContainsSubstring("00:00:00 left"));
 }
 
 TEST_CASE("progress without a known end") {
@@ -255,10 +326,10 @@ TEST_CASE("progress without a known end") {
   Registry registry;
   registry.counter("tokens").add(5);
   registry.gauge("generator.loss").set(std::nan(""));
-  line.add({.step = 6, .share = std::nan(""), .metrics = registry.take()}, ProgressLine::Time(1));
-  CHECK(line.plain() == "step 7  generator.loss nan");
+  line.add({.step = 7, .epoch = 1.256, .share = std::nan(""), .metrics = registry.take()}, ProgressLine::Time(1));
+  CHECK(line.plain() == "step 7  epoch 1.26  generator.loss nan");
   registry.counter("tokens").add(5);
-  line.add({.step = 7, .share = 7, .metrics = registry.take()}, ProgressLine::Time(3));
+  line.add({.step = 8, .share = 7, .metrics = registry.take()}, ProgressLine::Time(3));
   CHECK_THAT(line.plain(), ContainsSubstring("2.50 tokens/s"));
 }
 
@@ -270,10 +341,11 @@ TEST_CASE("elsewhere than on a terminal a line now and then, and all notes") {
     const auto sink = terminal({.stream = file});
     Registry registry;
     registry.gauge("loss").set(1);
-    for (int step = 0; step < 5; ++step) {
+    for (int step = 1; step <= 5; ++step) {
       Snapshot snapshot = snapshot_of(step, registry);
       snapshot.steps = 5;
-      snapshot.share = (step + 1) / 5.0;
+      snapshot.share = step / 5.0;
+      snapshot.last = step == 5;
       sink->write(snapshot);
     }
     sink->note("checkpoint of step 5 saved");

@@ -98,6 +98,20 @@ TEST_CASE("options of a run") {
   CHECK(std::get<parallel::Hooked>(make_sum()).compression.hook != std::get<parallel::Hooked>(make_sum()).compression.hook);
 }
 
+TEST_CASE("the learning rate is an option of a run, where the program has none of its own") {
+  CHECK(parse({"--learning-rate", "0.25"}).options.base_learning_rate == 0.25);
+  CHECK(!parse({}).options.base_learning_rate);
+  Options options;
+  double own = 0.5;
+  CommandLine line;
+  line.add("learning_rate", own, "of the program");
+  line.add_run(options);
+  const std::vector<const char*> argv{"program", "--learning_rate", "0.125"};
+  line.parse(3, argv.data());
+  CHECK(own == 0.125);
+  CHECK(!options.base_learning_rate);
+}
+
 TEST_CASE("options of the program, in both spellings, from the command line and from a file") {
   const Told told = parse({"--width", "64", "--no-bias", "--kind", "gelu", "--dropout", "0", "--beta1", "0.8"});
   CHECK(told.width == 64);

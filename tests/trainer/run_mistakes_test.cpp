@@ -1,12 +1,18 @@
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "catch.hpp"
 #include "comm/expect.hpp"
 #include "trainer/small_run.hpp"
+#include "trireme/comm/launch/launch.hpp"
 #include "trireme/core/log.hpp"
+#include "trireme/optim/learning_rate.hpp"
 #include "trireme/testing/ranks.hpp"
 #include "trireme/trainer/fit.hpp"
 #include "trireme/trainer/run.hpp"
@@ -163,10 +169,71 @@ TEST_CASE("results that are reported after the loop") {
     for (const auto& step : run.steps(loader)) static_cast<void>(step);
     run.report({{"test_accuracy", 0.5}});
   });
-  std::string last;
+  std::vector<std::string> lines;
   std::ifstream file(folder.path / "metrics.jsonl");
-  for (std::string line; std::getline(file, line);) last = line;
-  CHECK(last == "{\"step\":1,\"test_accuracy\":0.5}");
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  REQUIRE(lines.size() == 2);
+  CHECK_THAT(lines[0], Catch::Matchers::StartsWith("{\"step\":1,\"samples\":12"));
+  CHECK_THAT(lines[1],
+             Catch::Matchers::StartsWith("{\"step\":2,\"samples\":12") && Catch::Matchers::EndsWith(",\"test_accuracy\":0.5}"));
+}
+
+TEST_CASE("who watches a run does not end it") {
+  const RunFolder folder;
+  struct Broken : monitor::Sink {
+    explicit Broken(int& with_calls) : calls(with_calls) {}
+    void write(const monitor::Snapshot&) override {
+      if (++calls % 2 == 1) throw std::runtime_error("no plot today");
+    }
+    void note(std::string_view) override { throw 3; }
+    int& calls;
+  };
+  std::string told;
+  set_log_sink([&told](Severity, std::string_view line) { told += std::string(line) + "\n"; });
+  int calls = 0;
+  run_ranks(2, [&](const Group& world) {
+    Options options = options_in(folder);
+    options.metrics = "/dev/full";
+    train(
+        world, options, [&](Run& run, PointNet&) { run.add_sink(std::make_unique<Broken>(calls)); },
+        [&](Run& run, PointNet&) {
+          run.report({{"extra", 1}});
+        });
+  });
+  set_log_sink({});
+  CHECK(calls == 5);
+  CHECK(checkpoint::committed_steps(folder.path / "run") == std::vector<std::int64_t>{5});
+  const auto count = [&told](const std::string& part) {
+    int times = 0;
+    for (std::size_t at = told.find(part); at != told.npos; at = told.find(part, at + 1)) ++times;
+    return times;
+  };
+  INFO(told);
+  CHECK(count("note: metrics are lost, and training goes on: ") == 2);
+  CHECK(count("/dev/full") == 1);
+  CHECK(count("checkpoint of step 5 saved") == 1);
+}
+
+TEST_CASE("numbers of a run that are too large, or none") {
+  const Silence silence;
+  run_ranks(2, [](const Group& world) {
+    const auto check = [&world](const Options& options, const char* text) {
+      expect_error(
+          ErrorCode::invalid_argument, [&] { const Run run(world, options); }, text);
+    };
+    const auto infinite = std::numeric_limits<double>::infinity();
+    check({.batch_size = std::numeric_limits<std::int64_t>::max()}, "batch_size lies in [1, 2147483647]");
+    check({.batch_size = 12, .micro_batch_size = 13}, "micro_batch_size");
+    check({.batch_size = 12, .chunks = 1 << 30}, "chunks");
+    check({.batch_size = 12, .mesh = {.pipeline = 65536, .tensor = 65536}}, "needs a multiple of 4294967296 ranks");
+    check({.batch_size = 12, .mesh = {.data = 65536, .pipeline = 65536, .tensor = 65536}}, "does not fit 2 ranks");
+    check({.batch_size = 12, .base_learning_rate = 0}, "learning rate is above 0");
+    check({.batch_size = 12, .base_learning_rate = infinite}, "learning rate is above 0");
+    check({.batch_size = 12, .learning_rate = optim::constant(1), .base_learning_rate = 1}, "a function of the step");
+    check({.batch_size = 12, .clip_norm = std::nan("")}, "clip_norm");
+  });
+  CHECK(launch(BackendKind::thread, {.ranks = 1'000'000'000}, [](const Group&) { return 0; }) == 2);
+  CHECK(launch(BackendKind::thread, {.ranks = 1, .threads_per_rank = 1'000'000}, [](const Group&) { return 0; }) == 2);
 }
 
 TEST_CASE("a wish to go on that can't be met") {

@@ -1,8 +1,12 @@
+#include <chrono>
+#include <cmath>
 #include <csignal>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 
 #include "catch.hpp"
 #include "comm/expect.hpp"
@@ -240,7 +244,7 @@ TEST_CASE("a setting of every run that a checkpoint lacks had its default") {
 
 TEST_CASE("a signal saves and stops, on all ranks after the same step") {
   const Silence silence;
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) {
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGPIPE}) {
     const RunFolder folder;
     std::vector<float> whole;
     run_ranks(2, [&](const Group& world) {
@@ -270,9 +274,46 @@ TEST_CASE("a signal saves and stops, on all ranks after the same step") {
       expect(run_once(false, true) == uninterrupted, "the run goes on where it was stopped");
     });
   }
-  std::signal(SIGTERM, SIG_DFL);
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGUSR1, SIG_DFL);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, SIGHUP, SIGPIPE}) std::signal(signal, SIG_DFL);
+}
+
+TEST_CASE("the time of a run is counted over all its starts") {
+  const Silence silence;
+  const RunFolder folder;
+  run_ranks(2, [&](const Group& world) {
+    struct Start {
+      std::int64_t steps = 0;
+      double seconds = 0;
+      bool stopped = false;
+    };
+    const auto start = [&](double until, std::int64_t last) {
+      Options options = options_in(folder, 0);
+      options.until = Seconds{until};
+      Run run(world, options);
+      PointNet net(run.context());
+      optim::AdamW<Float32> optimizer(net);
+      run.add(net, optimizer);
+      const PointLoader loader(run.batch());
+      Start done;
+      const auto begin = std::chrono::steady_clock::now();
+      for (auto& step : run.steps(loader)) {
+        for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+        step.update(optimizer);
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        if (++done.steps == last) run.stop();
+      }
+      done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      done.stopped = run.stopped();
+      return done;
+    };
+    const Start first = start(0.6, 60);  // 0.3 s or more
+    expect(first.steps <= 60, "a start of {} steps", first.steps);
+    const Start second = start(0.6, -1);
+    expect(!second.stopped && second.seconds < 0.5, "the second start has what the first has left: {} s", second.seconds);
+    const Start third = start(0.6, -1);
+    expect(third.steps == 0 && !third.stopped, "a third has no time: {} steps", third.steps);
+    expect(start(0.7, -1).steps > 0, "unless it is given more");
+  });
 }
 
 TEST_CASE("a run that is not asked to leaves signals alone") {
@@ -379,6 +420,57 @@ TEST_CASE("a run that only evaluates takes the model of a checkpoint, and no opt
   });
 }
 
+TEST_CASE("fit: a validation of nan or inf is no better than any, and is kept") {
+  const Silence silence;
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::nan("");
+  struct Row {
+    std::vector<double> results;
+    std::optional<double> best;
+    std::int64_t best_step;
+    std::int64_t steps;
+    trainer::FitEnd end;
+  };
+  const std::vector<Row> rows{{{nan, 3, inf, -inf, 2, nan}, 2, 5, 6, trainer::FitEnd::finished},
+                              {{inf, nan, 5, 4, nan, inf}, 4, 4, 6, trainer::FitEnd::finished},
+                              {{-inf, nan, inf}, {}, 0, 3, trainer::FitEnd::patience},
+                              {{4, -inf, nan, inf}, 4, 1, 4, trainer::FitEnd::patience}};
+  for (const Row& row : rows) {
+    for (const std::int64_t stop : {0, 1, 2, 3}) {  // after which the run is started again
+      const RunFolder folder;
+      run_ranks(2, [&](const Group& world) {
+        std::size_t validations = 0;
+        const auto start = [&](std::int64_t last) {
+          Options options = options_in(folder, 0);
+          options.until = Steps{6};
+          options.checkpoint_every = Steps{1};
+          Run run(world, options);
+          PointNet net(run.context());
+          optim::AdamW<Float32> optimizer(net);
+          const PointLoader loader(run.batch());
+          const auto validate = [&] {
+            if (run.done() == last) run.stop();
+            return row.results.at(validations++);
+          };
+          const auto report =
+              trainer::fit(run, net, optimizer, loader,
+                           {.validate = validate, .validate_every = Steps{1}, .patience = 3, .keep_best = true});
+          expect(last == 0 || run.done() < last || run.done() == row.steps || report.end == trainer::FitEnd::interrupted,
+                 "a stop is no end");
+          if (last == 0) expect(run.done() == row.steps, "{} steps", run.done());
+          return report;
+        };
+        if (stop > 0) start(stop);
+        const trainer::FitReport report = start(0);
+        expect(report.end == row.end && report.best == row.best && report.best_step == row.best_step, "best {} of step {}",
+               report.best.value_or(-1), report.best_step);
+        const double last = row.results.back();
+        expect(report.last && (*report.last == last || (std::isnan(last) && std::isnan(*report.last))), "the last one");
+      });
+    }
+  }
+}
+
 TEST_CASE("fit: patience, and the best values at the end") {
   const Silence silence;
   for (const int ranks : {1, 2}) {
@@ -399,6 +491,7 @@ TEST_CASE("fit: patience, and the best values at the end") {
           run, net, optimizer, loader, {.validate = validate, .validate_every = Steps{3}, .patience = 3, .keep_best = true});
       expect(run.done() == 15 && run.stopped(), "three validations without a better one: {} steps", run.done());
       expect(report.best == 3 && report.best_step == 6 && report.last == 3.2, "what it tells");
+      expect(report.end == trainer::FitEnd::patience, "why it has ended");
       expect(values_of(net) == values[1], "the values of the best validation");
       Run ended(world, options);
       PointNet same(ended.context());
@@ -408,6 +501,21 @@ TEST_CASE("fit: patience, and the best values at the end") {
           ended, same, of_same, loader, {.validate = not_called, .validate_every = Steps{3}, .patience = 3, .keep_best = true});
       expect(ended.done() == 15 && ended.stopped() && kept.best == 3, "it has ended: {} steps", ended.done());
       expect(values_of(same) == values[1], "the values of the best validation once more");
+      expect(kept.end == trainer::FitEnd::patience, "why it had ended");
+      const auto with_patience = [&](const char* patience, trainer::Differs differs) {
+        options.until = Steps{30};
+        Run longer(world, options);
+        longer.describe("patience", patience, differs, "3");
+        PointNet more(longer.context());
+        optim::AdamW<Float32> of_more(more);
+        trainer::fit(longer, more, of_more, loader,
+                     {.validate = [] { return 2.0; }, .validate_every = Steps{3}, .patience = 5, .keep_best = true});
+        return longer.done();
+      };
+      expect_error(
+          ErrorCode::invalid_argument, [&] { with_patience("5", trainer::Differs::refused); }, "made with another patience",
+          "CommandLine::set_differs");
+      expect(with_patience("5", trainer::Differs::told) == 30, "more patience, and a program that says that it may differ");
       Run again(world, options);
       PointNet other(again.context());
       optim::AdamW<Float32> of_other(other);

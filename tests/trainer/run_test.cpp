@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 
 #include "catch.hpp"
@@ -95,6 +96,50 @@ TEST_CASE("a run and the loop by hand: the same bits") {
   }
 }
 
+TEST_CASE("the learning rate of a run: said first, warm-up with a time too, and in place of the optimizer's") {
+  const Log log;
+  run_ranks(2, [](const Group& world) {
+    const auto rates = [&world](const Options& options, double own_rate) {
+      Run run(world, options);
+      PointNet net(run.context());
+      optim::AdamW<Float32> optimizer(net, {.learning_rate = own_rate});
+      run.add(net, optimizer);
+      const PointLoader loader(run.batch());
+      std::vector<double> all;
+      for (auto& step : run.steps(loader)) {
+        all.push_back(*run.update_options(optimizer).learning_rate);
+        for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+        step.update(optimizer);
+        if (step.number() == 5) run.stop();
+      }
+      return all;
+    };
+    const std::vector<double> rising{0.25, 0.5, 0.75, 1, 1, 1};
+    expect(rates({.until = Seconds{3600}, .batch_size = 12, .warmup = 4}, 1) == rising, "a warm-up, then the rate");
+    expect(rates({.until = Seconds{3600}, .batch_size = 12, .base_learning_rate = 1, .warmup = 4}, 0.001) == rising,
+           "in place of the optimizer's");
+    expect(rates({.until = Seconds{3600}, .batch_size = 12}, 1) == std::vector<double>(6, 1.0), "without a warm-up");
+    const Options options{.until = Steps{6}, .batch_size = 12, .base_learning_rate = 0.5, .warmup = 2, .clip_norm = 0};
+    expect(rates(options, 0.001) == rates({.until = Steps{6}, .batch_size = 12, .warmup = 2, .clip_norm = 0}, 0.5), "the same");
+    Run two(world, options);
+    PointNet net(two.context());
+    PointNet other(two.context());
+    optim::AdamW<Float32> of_net(net);
+    optim::AdamW<Float32> of_other(other);
+    two.add(net, of_net);
+    expect_error(
+        ErrorCode::invalid_argument, [&] { two.add(other, of_other, "other."); }, "for all models of a run");
+  });
+  for (const char* line :
+       {"steps of 12 samples for 3600 s, learning rate 1 after a warm-up of 4 steps; the norm of the gradients "
+        "is clipped to 1\n",
+        "6 steps of 12 samples, learning rate 0.5 after a warm-up of 2 steps, then half a cosine to 0 of it at "
+        "the end; the norm of the gradients is not clipped\n"}) {
+    INFO(line << log.text());
+    CHECK(log.has(line));
+  }
+}
+
 TEST_CASE("how long a run lasts") {
   const Log log;
   run_ranks(2, [](const Group& world) {
@@ -174,6 +219,17 @@ TEST_CASE("an evaluation on an expert axis counts every sample once") {
       return std::array{Mean{.sum = rows, .weight = rows}, Mean{.sum = 3 * rows, .weight = 1}};
     });
     expect(ones[0].sum == 50 && ones[1].sum == 150, "sums over 50 samples, got {} and {}", ones[0].sum, ones[1].sum);
+  });
+}
+
+TEST_CASE("a rank without memory says so to all, in what they agree on too") {
+  const Log log;
+  run_ranks(2, [](const Group& world) {
+    const auto read = [&world] {
+      if (world.rank() == 1) throw std::bad_alloc();
+    };
+    expect_error(
+        ErrorCode::out_of_memory, [&] { world.agree(read, "read the data"); }, "there is not enough memory", "rank 1");
   });
 }
 
@@ -426,7 +482,7 @@ TEST_CASE("metrics of a run") {
     if (world.rank() != 0) return expect(snapshots.empty(), "metrics are written by rank 0");
     expect(snapshots.size() == 3, "a snapshot a step");
     const monitor::Snapshot& last = snapshots.back();
-    expect(last.step == 2 && last.steps == 3 && last.share == 1, "its place");
+    expect(last.step == 3 && last.steps == 3 && last.share == 1 && last.last && last.epoch == 0.6, "its place");
     for (const char* name : {"loss", "gradient_norm", "learning_rate", "step_seconds", "exposed_communication_seconds"}) {
       expect(last.find(name) != nullptr && last.find(name)->changed, "{}", name);
     }

@@ -134,6 +134,7 @@ int list(const std::string& directory) {
     checkpoint::Configuration options = reader.manifest().configuration;
     const std::string loss = extract(options, "loss_of_step");
     const std::string program = extract(options, "program");
+    options.erase("seconds_of_run");
     fmt::print("{:>10}  {:<20}  {:>10}  {:<12}  {:>9.1f}  {}\n", step, date_of(reader.folder() / "manifest.json"), loss,
                program, 1e-6 * static_cast<double>(bytes_of(reader.manifest())), reader.folder().filename().string());
     for (const auto& [name, value] : options) {

@@ -23,17 +23,19 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
-  // After each step, on the rank that has sinks. What it throws ends the run.
+  // After each step, on the rank that has sinks. What a run reports between steps, as after its loop, comes as one more
+  // snapshot of the step before. No observer ends a run: what it throws is told once, and the next snapshot comes all the same.
   virtual void write(const Snapshot& snapshot) = 0;
 
   // Something to tell, in words, without a newline at its end: that a checkpoint was saved, how a validation went.
   virtual void note(std::string_view) {}
 };
 
-// Of a file that is there the lines of steps before `first_step` stay: a run that goes on from a checkpoint repeats the others.
-// A file that can't be opened or written is an Error{io} with its name: no line is lost unnoticed.
+// Of a file that is there the lines up to the step `done` stay: a run that goes on from a checkpoint repeats the others. With 0
+// it begins anew. A further snapshot of the last step joins its line. A file that can't be opened or written is an Error{io}
+// with its name, and holds whole lines alone; each write tries again.
 struct FileOptions {
-  std::int64_t first_step = 0;
+  std::int64_t done = 0;
 };
 
 // A JSON object a line: {"step":12,"loss":2.41,"sent_bytes":1048576}. Metrics that did not change are left out; of a counter

@@ -36,9 +36,11 @@ struct Metric {
 
 // What sinks get, once a step.
 struct Snapshot {
-  std::int64_t step = 0;                   // its number, from 0 on
+  std::int64_t step = 0;                   // so many steps are done, over all starts of the run
   std::optional<std::int64_t> steps = {};  // of the whole run, where that is known
+  std::optional<double> epoch = {};        // passes over the data so far, where the data have an end
   double share = 0;                        // of the run that is done, in [0, 1]
+  bool last = false;                       // no step follows in this start
   std::vector<Metric> metrics = {};
 
   const Metric* find(std::string_view name) const;  // null: there is none of this name

@@ -13,7 +13,8 @@ namespace trireme TRIREME_EXPORT {
 namespace trainer {
 
 struct FitOptions {
-  // A number that tells how good the model is, the same on all ranks, as Run::evaluate gives it. Empty: nothing is validated.
+  // A number that tells how good the model is, the same on all ranks, as Run::evaluate gives it; inf and nan are no better than
+  // any. Empty: nothing is validated.
   std::function<double()> validate = {};
   Place validate_every = Epochs{1};      // and after the last step
   std::string name = "validation_loss";  // of the metric
@@ -22,10 +23,18 @@ struct FitOptions {
   bool keep_best = false;  // the model ends with its best values; needs checkpoints, and keeps these in the folder "best" there
 };
 
+// Why training has ended.
+enum class FitEnd : std::uint8_t {
+  finished,     // the run has lasted as long as it was to
+  patience,     // so many validations brought nothing better
+  interrupted,  // by a signal, stop() or ask(): the same command goes on
+};
+
 struct FitReport {
-  std::optional<double> best = {};  // validation; nothing where there was none
+  FitEnd end = FitEnd::finished;
+  std::optional<double> best = {};  // validation; nothing where none was finite
   std::int64_t best_step = 0;       // after how many steps
-  std::optional<double> last = {};
+  std::optional<double> last = {};  // nothing where there was none
 };
 
 // Validations of a run and what follows from them; a part of its checkpoints.

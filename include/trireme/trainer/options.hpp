@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "trireme/checkpoint/checkpoints.hpp"
@@ -18,8 +19,9 @@ namespace trainer {
 
 // What a run takes of its process. A program that trains inside another one leaves it all alone, as it is at first.
 struct ProcessUse {
-  // With checkpoints the first SIGINT, SIGTERM or SIGUSR1 saves and stops after the step; a second SIGINT or SIGTERM ends the
-  // process at once.
+  // With checkpoints the first SIGINT, SIGTERM, SIGUSR1 or SIGHUP saves and stops after the step, and so does a SIGPIPE that
+  // another process sends; a second SIGINT or SIGTERM ends the process at once. What is written to a pipe that nobody reads is
+  // lost. A signal that was ignored when the process began stays ignored.
   bool signals = false;
   bool terminal = false;         // progress on standard output, see monitor::terminal
   bool standard_output = false;  // what the run has to tell, which otherwise goes to the log
@@ -41,15 +43,16 @@ struct DeviceOptions {
 };
 
 struct Options {
-  Amount until = Epochs{1};           // how long the run lasts; Seconds count from its start
+  Amount until = Epochs{1};           // how long the run lasts; Seconds are those of its loop, over all starts
   std::int64_t batch_size = 32;       // samples of a step, all ranks together
   std::int64_t micro_batch_size = 0;  // samples of one rank that are computed at once; 0: all of its share
   std::uint64_t seed = 1;             // of first values, of the order of the data, and of the random numbers of steps
 
-  // Of each step. Empty: the optimizer's own rate rises over `warmup` steps, then falls by half a cosine to
-  // `minimum_learning_rate_ratio` of it at the run's end; where that is not known, with Seconds, it stays.
+  // Of each step. Empty: the optimizer's own rate, or `base_learning_rate` in its place, rises over `warmup` steps, then falls
+  // by half a cosine to `minimum_learning_rate_ratio` of it at the run's end; where that is not known, with Seconds, it stays.
   optim::LearningRate learning_rate = {};
-  std::int64_t warmup = 0;  // steps; more than the run has are as many as it has
+  std::optional<double> base_learning_rate = {};  // above 0; of a run that trains one model
+  std::int64_t warmup = 0;                        // steps; more than the run has are as many as it has
   double minimum_learning_rate_ratio = 0;
 
   double clip_norm = 1;   // largest L2 norm of all gradients together; 0: no limit
@@ -71,7 +74,9 @@ struct Options {
   // ranks may be threads that share these options. Empty: parallel.sum as it is.
   std::function<parallel::GradientSum()> make_sum = {};
 
-  std::string metrics = {};  // rank 0 writes them to this file after each step: CSV where it ends in .csv, else JSON lines
+  // Rank 0 writes them to this file after each step: CSV where it ends in .csv, else JSON lines. What can't be written is told
+  // once, and lost; the run goes on.
+  std::string metrics = {};
   ProcessUse process = {};
 
   // For the record of the run in the folder of its checkpoints, runs.jsonl and options.toml: the command that repeats it, and
