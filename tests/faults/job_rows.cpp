@@ -205,15 +205,15 @@ Row restart(Extent extent) {
       const Training training(folder.path(), "killed", 1'000'000, 20);
       auto job = training.start();
       until("two checkpoints", [&] { return training.newest().value_or(0) >= 40; });
-      auto processes = descendants_of(job->id());
-      std::erase_if(processes, [](pid_t process) { return !is_rank(process); });
+      auto processes = family_of(job->id());
+      std::erase_if(processes, [](const LivingProcess& process) { return !is_rank(process.id); });
       require(processes.size() == 2, "{} ranks", processes.size());
       const auto has_status = [&] {  // rank 0 writes it after its first step, trireme-run removes it before each start
         return std::ranges::any_of(fs::directory_iterator(training.directory()),
                                    [](const auto& entry) { return fs::exists(entry.path() / "status.json"); });
       };
       const auto killed = Clock::now();
-      kill(processes[static_cast<std::size_t>(number) % 2], SIGKILL);
+      kill(processes[static_cast<std::size_t>(number) % 2].id, SIGKILL);
       until("the job is started again", [&] { return !has_status(); });
       until("the first new step", has_status);
       times.push_back(seconds_since(killed));

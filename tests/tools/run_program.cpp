@@ -20,7 +20,8 @@
 // A job that behaves as a trainer does, without training: for the tests of trireme-run.
 //   run_program --checkpoint-dir DIR STEPS INTERVAL STEP_MS [FAULT STEP TIMES]
 // Each step is one collective; every INTERVAL steps rank 0 commits a checkpoint. FAULT, of the last rank, happens after step
-// STEP in the first TIMES starts. DIR/log has a line for each start and each step, once it is saved, with its time.
+// STEP, 0 for before the first, in the first TIMES starts. DIR/log has a line for each start and each step, once it is saved,
+// with its time.
 
 namespace {
 
@@ -108,6 +109,8 @@ int train(const Run& run, const Group& world) {
   const auto start = static_cast<std::uint64_t>(begin[0]);
   if (first) log(run, fmt::format("start {}", start));
 
+  if (run.fault_step == 0) world.barrier("begun");
+  if (last && run.fault_step == 0 && starts < run.fault_times) fail(run.fault);
   RunStatus status{.step = start};
   if (start > 0) status.checkpoint = start;
   for (std::uint64_t step = start + 1; step <= run.steps; ++step) {

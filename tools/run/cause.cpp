@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <fstream>
 #include <string>
@@ -17,7 +19,13 @@ namespace {
 constexpr int signal_base = 128;   // of exit codes
 constexpr int cannot_start = 127;  // likewise, as a shell has it
 constexpr int killed = signal_base + SIGKILL;
+constexpr int terminated = signal_base + SIGTERM;
 constexpr int asked_to_stop = signal_base + SIGUSR1;
+constexpr int lost_machine = 205;  // of mpirun of Open MPI 4.1
+
+// mpirun gives 1, or dies of the signal, when it was told to end its ranks, whatever these returned.
+constexpr std::array codes_of_stopped_launchers = {
+    1, killed, terminated, asked_to_stop, signal_base + SIGINT, signal_base + SIGHUP};
 
 // "oom_kill 3" of a file of words and numbers.
 std::optional<std::uint64_t> kills_in(const std::string& path) {
@@ -37,6 +45,7 @@ std::string_view name_of(Cause cause) {
     case Cause::finished: return "finished";
     case Cause::stopped: return "stopped";
     case Cause::configuration: return "configuration error";
+    case Cause::launch: return "launch failure";
     case Cause::crash: return "crash";
     case Cause::hang: return "hang";
     case Cause::diverged: return "diverged";
@@ -56,6 +65,7 @@ std::string text_of(const Ending& ending) {
   if (ending.start_error != 0) return std::generic_category().message(ending.start_error);
   if (ending.stuck) return "the launcher went on without ranks and was killed";
   const int code = exit_code_of(ending);
+  if (code == lost_machine) return fmt::format("exit code {} (mpirun has lost a machine)", code);
   const char* signal = code > signal_base ? sigabbrev_np(code - signal_base) : nullptr;
   return signal == nullptr ? fmt::format("exit code {}", code) : fmt::format("exit code {} (SIG{})", code, signal);
 }
@@ -78,23 +88,37 @@ bool ended_early(const Ending& ending, const Witness& witness) {
 Cause cause_of(const Ending& ending, const Witness& witness) {
   using trireme::ExitCode;
   using trireme::RunState;
-  const auto& [status, all_returned, asked, kills] = witness;
+  const auto& status = witness.status;
   const int code = exit_code_of(ending);
   if (ending.start_error != 0) return Cause::configuration;
-  // mpirun has an exit code of its own when it was told to end its ranks, whatever theirs were.
   if (status && status->state == RunState::stopped) return Cause::stopped;
-  if (asked && !status) return Cause::stopped;
+  // Before its first step there is nothing to save: it ends well, or of the request.
+  if (witness.asked && !witness.begun && !status && !witness.forced && (code == 0 || code == asked_to_stop)) return Cause::stopped;
   // mpirun dies of the request when its ranks have just ended.
-  if (asked && status->state == RunState::finished && code == asked_to_stop) return Cause::finished;
+  if (witness.asked && status && status->state == RunState::finished && code == asked_to_stop) return Cause::finished;
   if (ending.stuck) return Cause::hang;
   switch (static_cast<ExitCode>(code)) {
     case ExitCode::success: return ended_early(ending, witness) ? Cause::killed : Cause::finished;
-    case ExitCode::configuration: return Cause::configuration;
+    case ExitCode::configuration:
+      if (witness.begun) break;  // a disk or a file that failed on the way
+      return Cause::configuration;
     case ExitCode::timeout: return Cause::hang;
     case ExitCode::out_of_memory: return Cause::out_of_memory;
     case ExitCode::diverged: return Cause::diverged;
     case ExitCode::failure: break;
   }
-  if (code != killed) return Cause::crash;
-  return kills > 0 ? Cause::out_of_memory : Cause::killed;
+  if (code == killed && witness.kills > 0) return Cause::out_of_memory;
+  if (code == killed || code == terminated || code == lost_machine) return Cause::killed;
+  const bool had_ranks = witness.begun || witness.recorded || ending.had_ranks;
+  return witness.has_launcher && !had_ranks ? Cause::launch : Cause::crash;
+}
+
+int reported_code(Cause cause, int code) {
+  switch (cause) {
+    case Cause::finished: return 0;
+    case Cause::stopped:
+      return std::ranges::find(codes_of_stopped_launchers, code) == codes_of_stopped_launchers.end() ? code : 0;
+    case Cause::launch: return launch_failure;
+    default: return code;
+  }
 }

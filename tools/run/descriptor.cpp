@@ -27,7 +27,7 @@ Pipe open_pipe() {
   return {.out = Descriptor(ends[0]), .in = Descriptor(ends[1])};
 }
 
-Descriptor watch(std::initializer_list<int> signals) {
+Descriptor watch(const std::vector<int>& signals) {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : signals) sigaddset(&set, signal);

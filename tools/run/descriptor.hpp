@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
-#include <initializer_list>
 #include <utility>
+#include <vector>
 
 // An open file descriptor, closed at the end of its life.
 class Descriptor {
@@ -33,4 +33,4 @@ struct Pipe {
 Pipe open_pipe();  // throws trireme::Error{io}
 
 // A descriptor that is readable when one of these signals has come; they are blocked from now on.
-Descriptor watch(std::initializer_list<int> signals);
+Descriptor watch(const std::vector<int>& signals);

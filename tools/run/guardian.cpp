@@ -11,9 +11,9 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <set>
 #include <type_traits>
 
-#include "processes.hpp"
 #include "trireme/core/error.hpp"
 
 namespace {
@@ -21,17 +21,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::array ignored_signals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE};
-constexpr std::chrono::seconds look_interval{1};
+constexpr std::chrono::milliseconds look_interval{1000};
+constexpr std::chrono::milliseconds first_look_interval{50};  // until ranks were seen: they may end soon
+constexpr std::chrono::seconds first_looks{2};
 constexpr std::chrono::seconds longest_farewell{3};  // of a job whose trireme-run has died
 
 [[noreturn]] void become(const Launch& job, pid_t guardian, int failure) {
   // The second line of defence: should guardian and trireme-run both be killed, mpirun still ends its ranks.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != guardian) std::_Exit(1);
-  for (const int signal : ignored_signals) ::signal(signal, SIG_DFL);
-  sigset_t none;
-  sigemptyset(&none);
-  sigprocmask(SIG_SETMASK, &none, nullptr);
+  hand_down(job.signals);
   for (const auto& [name, value] : job.environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> arguments;
   for (const std::string& argument : job.command) arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -51,13 +50,13 @@ class Watch {
     if (!start()) return ending_;
     while (!ended()) {
       pollfd events[] = {{orders_, POLLIN, 0}, {children_.get(), POLLIN, 0}};
-      poll(events, 2, static_cast<int>(std::chrono::milliseconds(look_interval).count()));
+      poll(events, 2, static_cast<int>(interval().count()));
       if (events[0].revents != 0) take_order();
       drain_signals();
       look_for_ranks();
-      if (Clock::now() >= end_) kill(launcher_, SIGKILL);
+      if (Clock::now() >= end_) signal_launcher(SIGKILL);
     }
-    kill_descendants();
+    kill_children([](const LivingProcess&) { return true; });
     return ending_;
   }
   bool alone() const { return orders_ < 0; }  // trireme-run has died
@@ -79,6 +78,15 @@ class Watch {
     if (read(descriptor, &error_number, sizeof(error_number)) == sizeof(error_number)) ending_.start_error = error_number;
   }
 
+  // Only while its number is its own: ended() reaps it.
+  void signal_launcher(int signal) const {
+    if (!ending_.status) kill(launcher_, signal);
+  }
+
+  std::chrono::milliseconds interval() const {
+    return !ending_.had_ranks && Clock::now() < begin_ + first_looks ? first_look_interval : look_interval;
+  }
+
   // Reaps all children; true: the launcher was one of them.
   bool ended() {
     int status = 0;
@@ -94,22 +102,23 @@ class Watch {
     if (bytes < 0 && errno == EINTR) return;
     if (bytes <= 0) {
       orders_ = -1;
-      kill(launcher_, SIGTERM);
+      signal_launcher(SIGTERM);
       end_ = std::min(end_, Clock::now() + std::min<std::chrono::milliseconds>(job_.patience, longest_farewell));
       return;
     }
     switch (static_cast<Guardian::Order>(order)) {
       case Guardian::Order::stop: ask_to_stop(); return;
-      case Guardian::Order::terminate: kill(launcher_, SIGTERM); return;
-      case Guardian::Order::kill: kill(launcher_, SIGKILL); return;
+      case Guardian::Order::terminate: signal_launcher(SIGTERM); return;
+      case Guardian::Order::kill: signal_launcher(SIGKILL); return;
     }
   }
 
   // A launcher hands the signal to the ranks that it has started by then: until ranks were seen before, it is sent again.
   void ask_to_stop() {
-    heard_ = had_ranks_;
+    heard_ = ending_.had_ranks;
     asked_ = true;
-    kill(launcher_, SIGUSR1);
+    next_ask_ = Clock::now() + look_interval;
+    signal_launcher(SIGUSR1);
   }
 
   void drain_signals() {
@@ -118,20 +127,38 @@ class Watch {
     }
   }
 
-  // mpirun of Open MPI may hang when its ranks have ended. Ranks of other machines are not seen from here: only a launcher that
-  // had ranks here is judged.
+  // mpirun of Open MPI may hang when its ranks have ended. A script that started it and goes on does not: what counts is the
+  // process that started ranks itself. Ranks of other machines are not seen from here.
   void look_for_ranks() {
     const auto now = Clock::now();
     if (now < next_look_) return;
-    next_look_ = now + look_interval;
-    if (std::ranges::any_of(descendants_of(launcher_), is_rank)) {
-      had_ranks_ = true;
-      last_rank_ = now;
-    } else if (had_ranks_ && now - last_rank_ > job_.patience) {
-      ending_.stuck = true;
-      kill(launcher_, SIGKILL);
+    next_look_ = now + interval();
+    const std::vector<LivingProcess> family = family_of(launcher_);
+    std::set<pid_t> ranks;
+    for (const LivingProcess& process : family) {
+      if (is_rank(process.id)) ranks.insert(process.id);
     }
-    if (asked_ && !heard_) ask_to_stop();
+    if (!ranks.empty()) {
+      ending_.had_ranks = true;
+      last_rank_ = now;
+      note_starters(family, ranks);
+    } else if (ending_.had_ranks && now - last_rank_ > job_.patience && std::ranges::any_of(family, [&](const auto& process) {
+                 return starters_.contains({process.id, process.start});
+               })) {
+      ending_.stuck = true;
+      signal_launcher(SIGKILL);
+    }
+    if (asked_ && !heard_ && now >= next_ask_) ask_to_stop();
+  }
+
+  void note_starters(const std::vector<LivingProcess>& family, const std::set<pid_t>& ranks) {
+    std::set<pid_t> parents;
+    for (const LivingProcess& process : family) {
+      if (ranks.contains(process.id) && !ranks.contains(process.parent)) parents.insert(process.parent);
+    }
+    for (const LivingProcess& process : family) {
+      if (parents.contains(process.id)) starters_.emplace(process.id, process.start);
+    }
   }
 
   const Launch& job_;
@@ -140,10 +167,12 @@ class Watch {
   pid_t launcher_ = -1;
   Clock::time_point end_ = Clock::time_point::max();
   Clock::time_point next_look_{};
-  bool had_ranks_ = false;
-  Clock::time_point last_rank_{};  // when one was seen
-  bool asked_ = false;             // to stop
+  const Clock::time_point begin_ = Clock::now();
+  Clock::time_point last_rank_{};                       // when one was seen
+  std::set<std::pair<pid_t, std::uint64_t>> starters_;  // processes that started ranks, with their starts
+  bool asked_ = false;                                  // to stop
   bool heard_ = false;
+  Clock::time_point next_ask_{};
   Ending ending_;
 };
 
@@ -153,6 +182,7 @@ static_assert(std::is_trivially_copyable_v<Ending>);  // it goes through a pipe 
   setsid();
   adopt_descendants();
   for (const int signal : ignored_signals) ::signal(signal, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);  // ignored, it would take the launcher's status, and its number would be anyone's
   dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
   dup2(messages, STDERR_FILENO);
   Watch watch(job, orders);
@@ -167,7 +197,7 @@ static_assert(std::is_trivially_copyable_v<Ending>);  // it goes through a pipe 
 
 }  // namespace
 
-Guardian::Guardian(const Launch& job) {
+Guardian::Guardian(const Launch& job) : mark_(job.mark) {
   Pipe orders = open_pipe();
   Pipe ending = open_pipe();
   Pipe messages = open_pipe();
@@ -182,6 +212,7 @@ Guardian::Guardian(const Launch& job) {
     messages.out.reset();
     guard(job, orders.out.get(), ending.in.get(), messages.in.get());
   }
+  session_ = process_;
   orders_ = std::move(orders.in);
   ending_ = std::move(ending.out);
   messages_ = std::move(messages.out);
@@ -194,8 +225,14 @@ Guardian::~Guardian() {
 }
 
 void Guardian::order(Order order) {
+  if (orders_.get() < 0) return;
   const char letter = static_cast<char>(order);
   [[maybe_unused]] const auto written = write(orders_.get(), &letter, 1);  // fails when the job has just ended
+}
+
+// This process may have had children before, and adopt what they leave behind.
+bool Guardian::owns(const LivingProcess& process) const {
+  return process.session == session_ || (!mark_.empty() && has_variable(process.id, mark_));
 }
 
 Ending Guardian::wait() {
@@ -205,6 +242,7 @@ Ending Guardian::wait() {
     bytes = read(ending_.get(), static_cast<void*>(&ending), sizeof(ending));
   } while (bytes < 0 && errno == EINTR);
   if (process_ > 0) waitpid(std::exchange(process_, -1), nullptr, 0);
-  kill_descendants();  // of a guardian that was killed
+  orders_.reset();                                                                // nobody takes any more
+  kill_children([this](const LivingProcess& process) { return owns(process); });  // of a guardian that was killed
   return bytes == sizeof(ending) ? ending : Ending{};
 }

@@ -7,8 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -26,56 +24,69 @@ std::string content_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The children of every process.
-std::map<pid_t, std::vector<pid_t>> family() {
-  std::map<pid_t, std::vector<pid_t>> children;
+std::vector<LivingProcess> living_processes() {
+  std::vector<LivingProcess> living;
   std::error_code failure;
   for (auto entry = fs::directory_iterator("/proc", failure); !failure && entry != fs::directory_iterator();
        entry.increment(failure)) {
     const std::string name = entry->path().filename();
-    pid_t process = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), process);
+    LivingProcess process;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), process.id);
     if (error != std::errc() || end != name.data() + name.size()) continue;
     const std::string text = content_of(entry->path() / "stat");
     const std::size_t name_end = text.rfind(')');  // the second field is the program's name
     if (name_end == std::string::npos) continue;   // it is gone
     std::istringstream rest(text.substr(name_end + 1));
     char state = 0;
-    pid_t parent = 0;
-    rest >> state >> parent;
-    if (rest && state != 'Z' && state != 'X') children[parent].push_back(process);
+    pid_t group = 0;
+    rest >> state >> process.parent >> group >> process.session;
+    std::string field;
+    for (int number = 7; number <= 21; ++number) rest >> field;
+    rest >> process.start;
+    if (rest && state != 'Z' && state != 'X') living.push_back(process);
   }
-  return children;
+  return living;
 }
 
 }  // namespace
 
-std::vector<pid_t> descendants_of(pid_t ancestor) {
-  auto children = family();
-  std::vector<pid_t> found = children[ancestor];
-  for (std::size_t next = 0; next < found.size(); ++next) {
-    const std::vector<pid_t>& more = children[found[next]];
-    found.insert(found.end(), more.begin(), more.end());
+std::vector<LivingProcess> family_of(pid_t head) {
+  std::multimap<pid_t, LivingProcess> by_parent;
+  std::vector<LivingProcess> found;
+  for (const LivingProcess& process : living_processes()) {
+    by_parent.emplace(process.parent, process);
+    if (process.id == head) found.push_back(process);
   }
+  const auto add_children = [&](pid_t parent) {
+    const auto [begin, end] = by_parent.equal_range(parent);
+    for (auto child = begin; child != end; ++child) found.push_back(child->second);
+  };
+  if (found.empty()) add_children(head);
+  for (std::size_t next = 0; next < found.size(); ++next) add_children(found[next].id);
   return found;
 }
 
-bool is_rank(pid_t process) {
-  const std::string environment = '\0' + content_of(fmt::format("/proc/{}/environ", process));
-  return std::ranges::any_of(std::array{"OMPI_COMM_WORLD_RANK=", "PMI_RANK="}, [&](const char* variable) {
-    return environment.find('\0' + std::string(variable)) != std::string::npos;
-  });
+bool has_variable(pid_t process, std::string_view text) {
+  std::string environment = '\0' + content_of(fmt::format("/proc/{}/environ", process)) + '\0';
+  const std::string end = text.ends_with('=') ? "" : std::string(1, '\0');
+  return environment.find('\0' + std::string(text) + end) != std::string::npos;
 }
+
+bool is_rank(pid_t process) { return has_variable(process, "OMPI_COMM_WORLD_RANK=") || has_variable(process, "PMI_RANK="); }
 
 void adopt_descendants() { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
-void kill_descendants() {
+void kill_children(const std::function<bool(const LivingProcess&)>& is_own) {
   for (;;) {
     while (waitpid(-1, nullptr, WNOHANG) > 0) {
     }
-    const std::vector<pid_t> left = descendants_of(getpid());
-    if (left.empty()) return;
-    for (const pid_t process : left) kill(process, SIGKILL);
+    bool any = false;
+    for (const LivingProcess& process : living_processes()) {
+      if (process.parent != getpid() || !is_own(process)) continue;
+      kill(process.id, SIGKILL);
+      any = true;
+    }
+    if (!any) return;
     constexpr timespec pause{.tv_sec = 0, .tv_nsec = 5'000'000};
     nanosleep(&pause, nullptr);
   }

@@ -7,7 +7,7 @@
 namespace {
 
 constexpr int failures_before_going_back = 2;
-constexpr std::chrono::seconds longest_pause{30};
+constexpr std::chrono::seconds longest_pause{300};  // a machine that starts anew takes minutes
 
 // None before the first restart, then 1 s, 2 s, 4 s ...
 std::chrono::seconds pause_before(int restart) {
@@ -30,7 +30,7 @@ void Recovery::note_progress(std::span<const std::uint64_t> checkpoints) {
   went_back_ = false;
 }
 
-Decision Recovery::after(Cause cause, std::span<const std::uint64_t> checkpoints) {
+Decision Recovery::after(Cause cause, std::span<const std::uint64_t> checkpoints, bool begun) {
   switch (cause) {
     case Cause::finished: return {.reason = "the job has finished"};
     case Cause::stopped: return {.reason = "the job was asked to stop"};
@@ -40,7 +40,7 @@ Decision Recovery::after(Cause cause, std::span<const std::uint64_t> checkpoints
   note_progress(checkpoints);
   if (cause == Cause::diverged && checkpoints.empty())
     return {.reason = "it diverged, and there is no checkpoint: from the start it would come to the same again"};
-  const bool own_doing = cause != Cause::killed;
+  const bool own_doing = begun && cause != Cause::killed && cause != Cause::launch;
   if (own_doing) ++failures_;
   const bool goes_back = own_doing && (failures_ >= failures_before_going_back || cause == Cause::diverged);
   if (goes_back && went_back_) return {.reason = fmt::format("{} failures without a new checkpoint between them", failures_)};

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cause.hpp"
@@ -14,8 +15,9 @@
 struct Attempt {
   Cause cause = Cause::finished;
   int exit_code = 0;
-  std::string ending;                        // in words
-  std::optional<trireme::RunStatus> status;  // the last that it reported; nothing: it didn't come to its first step
+  std::string ending;                                      // in words
+  std::optional<trireme::RunStatus> status;                // the last that it reported, if it can be read
+  bool begun = false;                                      // it came to its first step
   std::optional<std::uint64_t> checkpoint = std::nullopt;  // the last committed one
   std::string resume;                                      // TRIREME_RESUME that it was given
   double seconds = 0;
@@ -34,5 +36,10 @@ struct Report {
   std::filesystem::path flight;  // the recorder's files; empty: gone
 };
 
-void print(const Report& report);                                     // on stderr
-void write(const Report& report, const std::filesystem::path& path);  // as JSON
+void print(const Report& report);  // on stderr
+
+// As JSON. What the path named before stays, as PATH.1, PATH.2 and so on: a job that is put back into a queue begins anew.
+void write(const Report& report, const std::filesystem::path& path);
+
+// On stderr. Who has stopped reading ends no job.
+void tell(std::string_view text);

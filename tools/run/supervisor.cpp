@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds launcher_patience{3};  // for mpirun to end its ranks after SIGTERM
 
 // A folder of its own, whose name begins with `prefix`.
-fs::path folder_in(const fs::path& place, const char* prefix) {
+fs::path folder_in(const fs::path& place, const std::string& prefix) {
   constexpr int random_letters = 6;  // that mkdtemp replaces
   std::string path = (place / prefix).string() + std::string(random_letters, 'X');
   if (mkdtemp(path.data()) == nullptr) {
@@ -41,11 +41,18 @@ fs::path memory_folder() {
   return access(shared.c_str(), W_OK) == 0 ? shared : fs::temp_directory_path();
 }
 
-// Rank 0 must reach it, on whatever machine it runs: beside the checkpoints, where there are some.
-fs::path make_scratch(const fs::path& checkpoints) {
-  if (checkpoints.empty()) return folder_in(memory_folder(), "trireme-run-");
+// All ranks must reach it, on whatever machines they run: beside the checkpoints, where there are some.
+fs::path make_scratch(const fs::path& checkpoints, const std::string& name) {
+  if (checkpoints.empty()) return folder_in(memory_folder(), name + "-");
   fs::create_directories(checkpoints);
-  return folder_in(checkpoints, ".trireme-run-");
+  return folder_in(checkpoints, "." + name + "-");
+}
+
+// What the system could still know of a rank of another machine, it can't tell from here; the job has ended, and so has it.
+void note_end(Job& job) {
+  for (RankView& rank : job.ranks) {
+    if (rank.state == RankState::waiting || rank.state == RankState::running) rank.state = RankState::vanished;
+  }
 }
 
 SupervisorOptions complete(SupervisorOptions options) {
@@ -73,7 +80,7 @@ void remove_folder(const fs::path& folder) {
 
 template <typename... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {
-  fmt::print(stderr, "trireme-run: {}\n", fmt::format(format, std::forward<Args>(args)...));
+  tell(fmt::format("trireme-run: {}\n", fmt::format(format, std::forward<Args>(args)...)));
 }
 
 }  // namespace
@@ -81,17 +88,18 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
 Supervisor::Supervisor(SupervisorOptions options, Descriptor signals)
     : options_(complete(std::move(options))),
       checkpoints_(options_.checkpoints, resume_of(options_.command)),
-      recovery_(options_.restarts, checkpoints_.steps()),
+      recovery_(options_.restarts, committed()),
       signals_(std::move(signals)) {
-  ::signal(SIGPIPE, SIG_IGN);  // of a guardian that has just ended
+  ::signal(SIGPIPE, SIG_IGN);  // of a guardian that has just ended, and of who no longer reads what is told
+  ::signal(SIGCHLD, SIG_DFL);
   adopt_descendants();
-  scratch_ = make_scratch(options_.checkpoints);
+  scratch_ = make_scratch(options_.checkpoints, "trireme-run");
   if (const auto folder = option_of(options_.command, "--flight-dir")) {
     flight_ = *folder;
   } else if (const char* variable = std::getenv("TRIREME_FLIGHT_DIR")) {
     flight_ = variable;
   } else {
-    flight_ = folder_in(memory_folder(), "trireme-flight-");
+    flight_ = make_scratch(options_.checkpoints, "trireme-flight");
     own_flight_ = true;
   }
 }
@@ -102,9 +110,12 @@ Supervisor::~Supervisor() {
 }
 
 Launch Supervisor::launch_for(const std::string& resume) const {
-  Launch launch{.command = options_.command, .environment = openmpi_settings(), .scratch = {scratch_}};
+  Launch launch{
+      .command = options_.command, .environment = openmpi_settings(), .signals = options_.signals, .scratch = {scratch_}};
   launch.environment.insert(launch.environment.end(), identity_.begin(), identity_.end());
-  launch.environment.emplace_back("TRIREME_RUN_STATUS", (scratch_ / "status.json").string());
+  const std::string status = status_file().string();
+  launch.environment.emplace_back("TRIREME_RUN_STATUS", status);
+  launch.mark = "TRIREME_RUN_STATUS=" + status;
   if (own_flight_) {
     launch.environment.emplace_back("TRIREME_FLIGHT_DIR", flight_.string());
     launch.scratch.push_back(flight_);
@@ -120,6 +131,7 @@ void Supervisor::take_signals(Guardian* guardian) {
     const int signal = static_cast<int>(info.ssi_signo);
     if (signal == SIGINT && ++interrupts_ == 2 && guardian != nullptr) {
       say("a second SIGINT: the job is killed");
+      forced_ = true;
       guardian->order(Guardian::Order::kill);
     }
     if (std::exchange(asked_, true)) continue;
@@ -133,7 +145,7 @@ void Supervisor::pass_on_messages(const Guardian& guardian, LastLines& messages)
   for (ssize_t bytes = 0; (bytes = read(guardian.messages(), buffer.data(), buffer.size())) > 0;) {
     const std::string_view text(buffer.data(), static_cast<std::size_t>(bytes));
     messages.add(text);
-    std::fwrite(text.data(), 1, text.size(), stderr);
+    tell(text);
   }
 }
 
@@ -155,6 +167,7 @@ Ending Supervisor::watch(Guardian& guardian, LastLines& messages) {
     if (events[1].revents != 0) take_signals(&guardian);
     if (Clock::now() < deadline) continue;
     if (next == Guardian::Order::terminate) say("the job has not stopped within {} s: it is ended", options_.grace.count());
+    forced_ = true;
     guardian.order(next);
     next = Guardian::Order::kill;
     deadline = Clock::now() + launcher_patience;
@@ -175,28 +188,54 @@ std::optional<Job> Supervisor::recorded_since(double start) const {
   return of_this_start ? std::move(job) : std::nullopt;
 }
 
+const std::vector<std::uint64_t>& Supervisor::committed() {
+  try {
+    committed_ = checkpoints_.steps();
+  } catch (const std::exception& error) {  // of a file system that may be back with the next start
+    say("the checkpoints can't be read: {}", error.what());
+  }
+  return committed_;
+}
+
+// The last status that rank 0 reported; nothing where there is none, or none that can be read.
+std::optional<trireme::RunStatus> Supervisor::reported() const {
+  try {
+    return trireme::read_run_status(status_file());
+  } catch (const trireme::Error& error) {
+    say("{}", error.what());
+    return std::nullopt;
+  }
+}
+
 Attempt Supervisor::start(const std::string& resume) {
-  const fs::path status_file = scratch_ / "status.json";
   std::error_code ignored;
-  fs::remove(status_file, ignored);
+  fs::remove(status_file(), ignored);
+  const std::vector<std::uint64_t> before = committed_;
   const auto begin = Clock::now();
   const double since = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const std::uint64_t kills = num_kills_for_memory();
+  forced_ = false;
   LastLines messages;
   Ending ending;
   {
     Guardian guardian(launch_for(resume));
     ending = watch(guardian, messages);
   }
-  const auto job = recorded_since(since);
-  const Witness witness{.status = trireme::read_run_status(status_file),
+  auto job = recorded_since(since);
+  const bool has_saved = !std::ranges::includes(before, committed());
+  const Witness witness{.status = reported(),
+                        .begun = has_saved || fs::exists(status_file(), ignored),
+                        .has_launcher = names_launcher(options_.command),
+                        .recorded = job.has_value(),
                         .all_returned = !job || std::ranges::all_of(job->ranks, has_returned),
                         .asked = asked_,
+                        .forced = forced_,
                         .kills = num_kills_for_memory() - kills};
   Attempt attempt{.cause = cause_of(ending, witness),
                   .exit_code = exit_code_of(ending),
                   .ending = text_of(ending),
                   .status = witness.status,
+                  .begun = witness.begun,
                   .resume = resume,
                   .seconds = seconds_since(begin),
                   .messages = messages.lines()};
@@ -204,8 +243,9 @@ Attempt Supervisor::start(const std::string& resume) {
     attempt.exit_code = static_cast<int>(trireme::ExitCode::failure);
     attempt.ending += " of the launcher, but the job has not finished";
   }
-  if (const auto steps = checkpoints_.steps(); !steps.empty()) attempt.checkpoint = steps.back();
+  if (!committed_.empty()) attempt.checkpoint = committed_.back();
   if (job && attempt.cause != Cause::finished && attempt.cause != Cause::stopped) {
+    note_end(*job);
     for (const Finding& finding : find_causes(*job)) attempt.findings.push_back(finding.text);
   }
   return attempt;
@@ -225,7 +265,7 @@ bool Supervisor::wait(std::chrono::seconds pause) {
 int Supervisor::conclude(const Decision& decision) {
   const Attempt& last = attempts_.back();
   const bool well = last.cause == Cause::finished || last.cause == Cause::stopped;
-  int code = well ? 0 : last.exit_code;
+  int code = reported_code(last.cause, last.exit_code);
   if (asked_ || last.cause == Cause::stopped) {
     if (last.cause != Cause::finished) code = options_.preempted_code.value_or(code);
   }
@@ -252,7 +292,7 @@ int Supervisor::run() {
   while (true) {
     attempts_.push_back(start(decision.resume));
     const Attempt& last = attempts_.back();
-    decision = recovery_.after(last.cause, checkpoints_.steps());
+    decision = recovery_.after(last.cause, committed_, last.begun);
     if (!decision.restart || asked_) return conclude(decision);
     say("{}, {}, {}", name_of(last.cause), last.ending, step_text(last));
     for (const std::string& finding : last.findings) say("{}", finding);

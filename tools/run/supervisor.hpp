@@ -21,6 +21,7 @@ struct SupervisorOptions {
   std::chrono::seconds grace{30};     // for the job to save when it is asked to stop
   std::optional<int> preempted_code;  // exit code of a job that was asked to stop; nothing: the job's own
   std::filesystem::path report;       // empty: none
+  InheritedSignals signals;           // of trireme-run, for the job
 };
 
 // Runs the job until it has finished, was asked to stop, or must not start again.
@@ -39,19 +40,24 @@ class Supervisor {
   void take_signals(Guardian* guardian);
   void pass_on_messages(const Guardian& guardian, LastLines& messages);
   std::optional<Job> recorded_since(double start) const;
+  const std::vector<std::uint64_t>& committed();
+  std::filesystem::path status_file() const { return scratch_ / "status.json"; }
+  std::optional<trireme::RunStatus> reported() const;
   bool wait(std::chrono::seconds pause);  // false: a signal asked to stop
   Launch launch_for(const std::string& resume) const;
   int conclude(const Decision& decision);
 
   SupervisorOptions options_;
   CheckpointFolder checkpoints_;
+  std::vector<std::uint64_t> committed_;  // steps, as they could be read last
   Environment identity_ = job_identity();
   Recovery recovery_;
   Descriptor signals_;
   std::filesystem::path scratch_;  // for the job's status
   std::filesystem::path flight_;
   bool own_flight_ = false;
-  bool asked_ = false;  // to stop
-  int interrupts_ = 0;  // SIGINT so far
+  bool asked_ = false;   // to stop
+  bool forced_ = false;  // the job was ended in this start, as it did not stop
+  int interrupts_ = 0;   // SIGINT so far
   std::vector<Attempt> attempts_;
 };

@@ -4,20 +4,29 @@
 #include <signal.h>
 
 #include <utility>
+#include <vector>
 
 #include "command_line.hpp"
 #include "supervisor.hpp"
 
 namespace {
 
-int supervise(int argc, char** argv, Descriptor signals) {
+// An ignored signal stays without effect: nohup means it so.
+std::vector<int> stopping_signals(const InheritedSignals& inherited) {
+  std::vector<int> signals{SIGTERM, SIGINT, SIGUSR1, SIGHUP};
+  std::erase_if(signals, [&](int signal) { return inherited.ignores(signal); });
+  return signals;
+}
+
+int supervise(int argc, char** argv, Descriptor signals, const InheritedSignals& inherited) {
   SupervisorOptions options;
+  options.signals = inherited;
   std::string checkpoints;
   std::string report;
   int grace = static_cast<int>(options.grace.count());
   CLI::App app(
-      "Runs a training job and starts it again from its last committed checkpoint when it fails. SIGTERM, SIGINT and SIGUSR1\n"
-      "ask the job to save and stop. The exit code is that of the job's last start.\n"
+      "Runs a training job and starts it again from its last committed checkpoint when it fails. SIGTERM, SIGINT, SIGHUP\n"
+      "and SIGUSR1 ask the job to save and stop. The exit code is that of the job's last start.\n"
       "usage: trireme-run [options] -- mpirun -n 4 PROGRAM --checkpoint-dir DIR ...",
       "trireme-run");
   trireme::add_number(app, "--restarts", options.restarts, "restarts in a row without a new checkpoint")
@@ -28,7 +37,8 @@ int supervise(int argc, char** argv, Descriptor signals) {
   trireme::add_number(app, "--preempted-code", options.preempted_code,
                       "exit code when the job was asked to stop and has not finished")
       ->check(trireme::between(0, 255));
-  app.add_option("--report", report, "write what happened to this file, as JSON");
+  app.add_option("--report", report,
+                 "write what happened to this file, as JSON; an earlier one becomes FILE.1, FILE.2 and so on");
   app.add_option("COMMAND", options.command, "the job")->required();
   app.positionals_at_end();
   if (const auto code = trireme::parse_command_line(app, argc, argv)) return *code;
@@ -42,7 +52,8 @@ int supervise(int argc, char** argv, Descriptor signals) {
 
 int main(int argc, char** argv) {
   return trireme::run_tool("trireme-run", [&] {
-    auto signals = watch({SIGTERM, SIGINT, SIGUSR1, SIGHUP});  // first of all: from now on none is lost
-    return supervise(argc, argv, std::move(signals));
+    const InheritedSignals inherited = inherited_signals();
+    auto signals = watch(stopping_signals(inherited));  // before all else: from now on none is lost
+    return supervise(argc, argv, std::move(signals), inherited);
   });
 }
