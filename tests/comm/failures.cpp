@@ -273,6 +273,16 @@ int disagree_on_name(const Group& world) {
   return 0;
 }
 
+int disagree_on_the_end_of_a_long_name(const Group& world) {
+  std::vector<float> data(8);
+  const std::string name(80, 'x');
+  const auto reduce = [&](const char* end) { world.all_reduce(std::span(data), ReduceOp::sum, name + end).wait_on_host(); };
+  disagree(
+      world, [&] { reduce("1"); }, [&] { reduce("2"); }, "all_reduce(sum, 8 x float32) \"xxx",
+      "all_reduce(sum, 8 x float32) \"xxx");
+  return 0;
+}
+
 int disagree_on_a_message(const Group& world) {
   if (world.rank() == 1) {
     const std::vector<float> data(7);
@@ -323,6 +333,7 @@ constexpr std::array cases = {
     FailureCase{"different counts", 2, 2, patient, disagree_on_count},
     FailureCase{"different roots", 2, 2, patient, disagree_on_root},
     FailureCase{"different names", 2, 2, patient, disagree_on_name},
+    FailureCase{"different ends of long names", 2, 2, patient, disagree_on_the_end_of_a_long_name},
     FailureCase{"different comparisons", 2, 2, patient, disagree_on_a_comparison},
     FailureCase{"different collectives while another group has calls pending", 2, 2, patient,
                 disagree_with_calls_of_another_group_pending},

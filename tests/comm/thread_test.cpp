@@ -31,6 +31,11 @@ TEST_CASE("threads as ranks fail together") {
 
 TEST_CASE("launch gives the largest exit code") {
   CHECK(trireme::launch(BackendKind::thread, {.ranks = 3}, [](const Group& world) { return world.rank() * 5; }) == 10);
+  for (const auto& [returned, code] : {std::pair(-1, 255), std::pair(256, 1), std::pair(257, 1)}) {
+    const int of_last = returned;
+    CHECK(trireme::launch(BackendKind::thread, {.ranks = 2},
+                          [&](const Group& world) { return world.rank() == 1 ? of_last : 0; }) == code);
+  }
 }
 
 TEST_CASE("launch refuses options that make no sense") {

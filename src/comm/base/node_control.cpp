@@ -78,6 +78,17 @@ bool NodeControl::all_left() const {
   return std::all_of(places(), places() + ranks_, [](const Place& place) { return place.left.load() != 0; });
 }
 
+void NodeControl::note_process(int rank, const OwnProcess& process) {
+  places()[rank].process = process;
+  places()[rank].has_process.store(1);
+}
+
+std::optional<NodeControl::OwnProcess> NodeControl::process(int rank) const {
+  const Place& place = places()[rank];
+  if (place.has_process.load() == 0) return std::nullopt;
+  return place.process;
+}
+
 std::uint32_t NodeControl::announce_sleep(int rank) {
   Place& place = places()[rank];
   place.sleeping.store(1);

@@ -61,6 +61,16 @@ class NodeControl {
   bool left(int rank) const { return places()[rank].left.load() != 0; }
   bool all_left() const;
 
+  // The process of a rank, by which the others find out that it has ended without a word. Ranks that are threads have none.
+  struct OwnProcess {
+    std::int32_t world_rank = 0;
+    std::int32_t id = 0;
+    std::uint64_t start = 0;    // ticks after the boot
+    std::uint64_t machine = 0;  // that of this_machine(): elsewhere the id means nothing
+  };
+  void note_process(int rank, const OwnProcess& process);
+  std::optional<OwnProcess> process(int rank) const;  // nothing: it has not noted one
+
   // A sleeper announces itself, looks again whether it still has to wait, then sleeps.
   std::uint32_t announce_sleep(int rank);
   void sleep(int rank, std::uint32_t seen, std::chrono::microseconds timeout);
@@ -103,6 +113,8 @@ class NodeControl {
     std::atomic<std::uint32_t> sleeping{0};
     std::atomic<std::uint32_t> returned{0};
     std::atomic<std::uint32_t> left{0};
+    std::atomic<std::uint32_t> has_process{0};  // 1: `process` is written
+    OwnProcess process;
     alignas(64) std::atomic<std::uint64_t> changes{0};
     std::atomic<std::uint64_t> wait{0};  // number of the wait that `what` tells of; 0: does not wait
     std::atomic<std::uint64_t> looks{0};

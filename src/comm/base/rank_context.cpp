@@ -1,10 +1,12 @@
 #include "comm/base/rank_context.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <new>
 
+#include "comm/flight/flight_signals.hpp"
 #include "trireme/comm/base/group.hpp"
 #include "trireme/core/exit_code.hpp"
 #include "trireme/core/log.hpp"
@@ -21,6 +23,22 @@ Failure failure_of(const Error& error, int rank) {
           .code = error.code(),
           .sequence = error.fields().sequence,
           .text = error.what()};
+}
+
+constexpr std::chrono::seconds between_checks{1};
+
+bool has_ended(const NodeControl::OwnProcess& process) {
+  static const std::uint64_t machine = this_machine();
+  if (process.machine != machine) return false;
+  const auto status = status_of(process.id, process.id);
+  return !status || status->start != process.start || status->state == 'Z' || status->state == 'X';
+}
+
+// As a shell would see it: -1 is 255. What is not 0 stays so.
+int exit_status(int code) {
+  constexpr int highest = 255;
+  const int status = code & highest;
+  return code != 0 && status == 0 ? 1 : status;
 }
 
 // -1: no Error.
@@ -72,6 +90,26 @@ void RankContext::throw_failure() const {
                .sequence = failure.sequence});
 }
 
+void RankContext::note_process() {
+  const auto process = static_cast<std::int32_t>(getpid());
+  const auto status = status_of(process, process);
+  if (!status) return;  // there is no /proc to look into
+  node_->note_process(place_.node_rank,
+                      {.world_rank = place_.rank, .id = process, .start = status->start, .machine = this_machine()});
+}
+
+void RankContext::check_neighbours(std::chrono::steady_clock::time_point now) {
+  if (now < next_check_) return;
+  next_check_ = now + between_checks;
+  for (int rank = 0; rank < node_->ranks(); ++rank) {
+    const auto process = node_->process(rank);
+    if (!process || rank == place_.node_rank || node_->left(rank) || !has_ended(*process)) continue;
+    if (node_->left(rank)) continue;  // in between
+    record_failure(Error({.code = ErrorCode::peer_failed, .message = lost_process, .rank = process->world_rank}));
+    return;
+  }
+}
+
 bool RankContext::record_failure(const Error& error) { return node_->record_failure(failure_of(error, place_.rank)); }
 
 Failure RankContext::describe(const std::exception_ptr& failure) const {
@@ -100,6 +138,7 @@ void RankContext::end(const std::exception_ptr& failure) {
 }
 
 int RankContext::conclude(int code) {
+  code = exit_status(code);
   if (!node_->failed()) return code;
   const Failure first = node_->failure();
   if (node_->claim_report()) log(Severity::error, "rank {} failed: {}", first.rank, first.text);

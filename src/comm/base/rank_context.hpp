@@ -22,6 +22,9 @@ class Progress {
   virtual bool needs_polling() const { return false; }  // true while only calls of advance() move it
 };
 
+// What is told of a rank whose process is gone.
+inline constexpr const char* lost_process = "its process has ended without a word: by SIGKILL, _exit or a crash";
+
 // What one rank knows of itself. Used by this rank's thread only; `node` is shared with the other ranks.
 class RankContext {
  public:
@@ -40,6 +43,7 @@ class RankContext {
   bool shares_cores() const { return place_.shares_cores; }
   std::chrono::milliseconds deadline() const { return place_.deadline; }
   FlightRecorder* flight() { return flight_.get(); }  // null: nothing is recorded
+  void note_process();                                // this rank is one of its own
   void record_to(std::shared_ptr<FlightRecorder> flight) { flight_ = std::move(flight); }
   NodeControl& node() { return *node_; }
   const NodeControl& node() const { return *node_; }
@@ -69,6 +73,9 @@ class RankContext {
     if (node_->failed()) [[unlikely]]
       throw_failure();
   }
+  // Looks, about once a second, whether a process of this node has ended without a word, and records that as its failure. Not
+  // every launcher ends a job with its first rank that dies.
+  void check_neighbours(std::chrono::steady_clock::time_point now);
   bool record_failure(const Error& error);  // false: check_failure() throws what another rank recorded before
   void record_failure(const std::exception_ptr& failure) { node_->record_failure(describe(failure)); }
   void end(const std::exception_ptr& failure);  // main has thrown it
@@ -82,6 +89,7 @@ class RankContext {
   Place place_;
   std::shared_ptr<NodeControl> node_;
   std::shared_ptr<FlightRecorder> flight_;
+  std::chrono::steady_clock::time_point next_check_{};  // of neighbours
   std::vector<Progress*> active_;
   std::vector<std::span<const int>> changed_;
 };

@@ -164,6 +164,7 @@ void wait_for(RankContext& context, Awaited& awaited) {
       continue;
     }
     noted.go_on(now);
+    context.check_neighbours(now);
     standstill->look(now);
     const auto left = std::chrono::ceil<std::chrono::microseconds>(context.deadline() - waited);
     context.sleep(awaited, std::clamp(left, polling_sleep, context.needs_polling() ? polling_sleep : longest_sleep));

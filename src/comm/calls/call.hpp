@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "trireme/core/collectives.hpp"
 
@@ -33,6 +34,10 @@ struct Call : trireme::Call {
 
 // Of `call` what a backend does where the data move elsewhere, between nodes or on GPUs: the ranks compare it.
 Call comparison_of(const Call& call);
+
+// Writes the name and zeros after it. One that does not fit is cut in its middle and gets a number, by which long names that
+// differ anywhere stay different: "model.layers.0.very...projection.weight #1a2b3c4d". At least 40 characters fit.
+void write_name(std::string_view name, std::span<char> space);
 
 // "#12 all_reduce(...)": the call with its number in the group.
 std::string describe(const trireme::Call& call, std::uint64_t sequence);

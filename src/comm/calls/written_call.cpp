@@ -1,7 +1,7 @@
 #include "comm/calls/written_call.hpp"
 
-#include <algorithm>
 #include <functional>
+#include <span>
 
 namespace trireme::comm {
 
@@ -14,7 +14,7 @@ WrittenCall write_call(const trireme::Call& call, std::uint64_t sequence) {
   written.kind = call.kind;
   written.op = call.op;
   written.dtype = call.dtype;
-  std::copy_n(call.name.data(), std::min(call.name.size(), written.name.size() - 1), written.name.data());
+  write_name(call.name, std::span(written.name).first(written.name.size() - 1));
   return written;
 }
 

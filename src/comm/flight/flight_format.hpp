@@ -86,7 +86,7 @@ struct FlightEntry {
   FlightFate fate = FlightFate::under_way;
   std::int64_t started = 0;     // all ranks had called it; 0: not yet, or too small to note
   std::int64_t ended = 0;       // this rank's part was done, or failed
-  std::array<char, 56> name{};  // cut to fit
+  std::array<char, 56> name{};  // as write_name() makes it fit
 };
 
 static_assert(sizeof(FlightEntry) == 128 && std::is_trivially_copyable_v<FlightEntry>);

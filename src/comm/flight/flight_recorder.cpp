@@ -187,7 +187,7 @@ std::uint64_t FlightRecorder::write(RecordedGroup& group, const Members& members
   entry.sequence = is_message ? 0 : ++group.calls;
   entry.group = group.place;
   entry.issued = now();
-  name.copy(entry.name.data(), entry.name.size());
+  write_name(name, entry.name);
   entry.check = check_of(entry);
   FlightEntry& place = entries_[entry.number % flight_capacity];
   store(place.number, std::uint64_t{0});

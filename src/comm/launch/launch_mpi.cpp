@@ -2,11 +2,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "comm/flight/flight.hpp"
 #include "comm/launch/cores.hpp"
 #include "comm/launch/launch.hpp"
+#include "comm/launch/node_watch.hpp"
 #include "comm/mpi/mpi_alarm.hpp"
 #include "comm/mpi/mpi_session.hpp"
 #include "comm/mpi/process_platform.hpp"
@@ -94,12 +96,15 @@ int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& ma
                                                        .shares_cores = node.ranks_on_my_cores > core_count,
                                                        .deadline = options.deadline},
                                     node.control);
+  context->note_process();
   const auto wire = std::make_shared<Wire>(context, options.progress);
   const auto alarm = std::make_shared<MpiAlarm>(context, wire, node.neighbours);
   const auto outbox = std::make_shared<MpiOutbox>(context, wire, alarm);
   const auto platform = std::make_shared<ProcessPlatform>(
       MpiMailParts{.context = context, .wire = wire, .alarm = alarm, .outbox = outbox}, node.neighbours, options.algorithm);
   const Exchange exchange = [](std::string_view text) { return gather_texts(MPI_COMM_WORLD, text); };
+  std::optional<NodeWatch> watch;
+  if (node.control->ranks() < size_of(MPI_COMM_WORLD)) watch.emplace(context, exchange, node.node_rank == 0);
   const std::shared_ptr<Backend> world = platform->make_world();
   const int code = run_rank(*context, world, [&](const Group& group) {
     context->record_to(open_flight(options.flight_directory, group.rank(), group.size(), exchange));

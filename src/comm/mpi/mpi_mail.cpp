@@ -145,7 +145,7 @@ class MpiMail final : public Mail {
 
   void send(const Call& message) override {
     Header header{.count = message.count, .dtype = message.dtype};
-    std::copy_n(message.name.data(), std::min(message.name.size(), header.name.size()), header.name.data());
+    write_name(message.name, header.name);
     std::vector<std::byte> envelope = make_envelope(message.bytes());
     std::memcpy(envelope.data(), &header, sizeof(header));
     if (message.count > 0) std::memcpy(envelope.data() + block_bytes, message.data, message.bytes());

@@ -109,6 +109,7 @@ int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code) {
   std::chrono::milliseconds nap{1};
   while (!node.all_left() || !alarm.all_left()) {
     const auto now = std::chrono::steady_clock::now();
+    context.check_neighbours(now);
     if (node.failed() && !survives) survives.emplace();
     if (node.failed() && end == std::chrono::steady_clock::time_point::max()) end = now + grace_of(context);
     if (now >= end && (node.claim_abort() || now >= end + abort_patience)) end_job(node.failure().exit_code);

@@ -38,7 +38,7 @@ void PublishedCall::publish(const Call& call, Address address, std::uint64_t seq
   segment_.store(address.segment, relaxed);
   offset_.store(address.offset, relaxed);
   std::array<std::uint64_t, name_words> words{};
-  call.name.copy(reinterpret_cast<char*>(words.data()), sizeof(words));
+  write_name(call.name, {reinterpret_cast<char*>(words.data()), sizeof(words)});
   for (std::size_t word = 0; word < name_words; ++word) name_[word].store(words[word], relaxed);
   sequence_.store(sequence, std::memory_order_release);
 }

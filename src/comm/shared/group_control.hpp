@@ -48,7 +48,7 @@ class alignas(64) PublishedCall {
   std::atomic<std::uint64_t> segment_{0};
   std::atomic<std::uint64_t> offset_{0};
   std::atomic<std::uint64_t> parcel_{0};                                   // the call whose data lie in this rank's parcel
-  alignas(64) std::array<std::atomic<std::uint64_t>, name_words> name_{};  // cut to 64 characters
+  alignas(64) std::array<std::atomic<std::uint64_t>, name_words> name_{};  // as write_name() makes it fit
 };
 
 // How far a rank is. Each counter is written by its rank only.

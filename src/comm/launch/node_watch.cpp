@@ -1,0 +1,166 @@
+#include "comm/launch/node_watch.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "comm/flight/flight_signals.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::comm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Password = std::array<std::byte, sizeof(std::uint64_t)>;
+
+constexpr std::chrono::seconds between_watches{1};
+constexpr std::chrono::milliseconds longest_connect{500};  // to one address
+constexpr std::chrono::seconds longest_arrival{3};
+
+// Where the first rank of a node listens, as all ranks know it.
+struct Watchpost {
+  int rank = 0;
+  std::uint64_t machine = 0;
+  std::uint64_t password = 0;  // of who comes
+  int port = 0;
+  std::vector<std::string> addresses = {};
+};
+
+// IPv4, without those of this machine alone.
+std::vector<std::string> own_addresses() {
+  ifaddrs* interfaces = nullptr;
+  if (getifaddrs(&interfaces) != 0) return {};
+  std::vector<std::string> addresses = {};
+  for (const ifaddrs* one = interfaces; one != nullptr; one = one->ifa_next) {
+    const bool usable = (one->ifa_flags & IFF_UP) != 0 && (one->ifa_flags & IFF_LOOPBACK) == 0;
+    if (!usable || one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    sockaddr_in address{};
+    std::memcpy(&address, one->ifa_addr, sizeof(address));
+    std::array<char, INET_ADDRSTRLEN> text{};
+    if (inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size()) != nullptr) addresses.emplace_back(text.data());
+  }
+  freeifaddrs(interfaces);
+  return addresses;
+}
+
+int port_of(const Socket& socket) {
+  sockaddr_storage name{};
+  socklen_t size = sizeof(name);
+  if (getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&name), &size) != 0) return 0;
+  in_port_t port = 0;  // at the same place in addresses of IPv4 and IPv6
+  std::memcpy(&port, reinterpret_cast<const std::byte*>(&name) + offsetof(sockaddr_in, sin_port), sizeof(port));
+  return ntohs(port);
+}
+
+std::string written(const Watchpost& post) {
+  std::string text = fmt::format("{} {} {}", post.machine, post.password, post.port);
+  for (const std::string& address : post.addresses) text += ' ' + address;
+  return text;
+}
+
+// Those of all nodes, by rank.
+std::vector<Watchpost> read_posts(const std::vector<std::string>& texts) {
+  std::vector<Watchpost> posts;
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    std::istringstream words(texts[rank]);
+    Watchpost post{.rank = static_cast<int>(rank)};
+    if (!(words >> post.machine >> post.password >> post.port)) continue;
+    for (std::string address; words >> address;) post.addresses.push_back(address);
+    posts.push_back(std::move(post));
+  }
+  return posts;
+}
+
+Password password_bytes(std::uint64_t password) {
+  Password bytes;
+  std::memcpy(bytes.data(), &password, bytes.size());
+  return bytes;
+}
+
+// An address that this machine has too leads to itself: such are those of bridges for containers.
+Socket go_to(const Watchpost& post, const Watchpost& own) {
+  const bool same_machine = post.machine == own.machine;
+  for (const std::string& address : same_machine ? std::vector<std::string>{"127.0.0.1"} : post.addresses) {
+    if (!same_machine && std::ranges::find(own.addresses, address) != own.addresses.end()) continue;
+    try {
+      Socket socket = connect_to(address, post.port, longest_connect);
+      if (socket.send(password_bytes(post.password))) return socket;
+    } catch (const Error&) {  // perhaps by the next one
+    }
+  }
+  return {};
+}
+
+// The one that knows the password; strangers are turned away.
+Socket await(const Socket& listener, std::uint64_t password) {
+  const auto end = Clock::now() + longest_arrival;
+  const auto left = [end] {
+    return std::max(std::chrono::milliseconds(0), std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()));
+  };
+  while (wait_for_input(listener, left())) {
+    Socket socket = listener.accept();
+    Password said{};
+    if (socket && wait_for_input(socket, std::min(left(), longest_connect)) && socket.receive_now(said) == said.size() &&
+        said == password_bytes(password)) {
+      return socket;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+NodeWatch::NodeWatch(std::shared_ptr<RankContext> context, const Exchange& exchange, bool is_first)
+    : context_(std::move(context)) {
+  Watchpost own{.rank = context_->rank(), .machine = this_machine(), .password = 0, .port = 0, .addresses = {}};
+  Socket listener;
+  if (is_first) {
+    std::random_device random;
+    own.password = std::uint64_t{random()} << 32 | random();
+    own.addresses = own_addresses();
+    try {
+      listener = listen_on(0);
+    } catch (const Error&) {  // then nobody comes
+    }
+    if (listener) own.port = port_of(listener);
+  }
+  const std::vector<Watchpost> posts = read_posts(exchange(is_first ? written(own) : ""));
+  context_->add(this);
+  if (!is_first || posts.size() < 2) return;
+  const auto me = static_cast<std::size_t>(std::ranges::find(posts, own.rank, &Watchpost::rank) - posts.begin());
+  const Watchpost& next = posts[(me + 1) % posts.size()];
+  const Watchpost& before = posts[(me + posts.size() - 1) % posts.size()];
+  if (Socket socket = go_to(next, own)) watched_.push_back({.socket = std::move(socket), .rank = next.rank});
+  if (!listener) return;
+  if (Socket socket = await(listener, own.password)) watched_.push_back({.socket = std::move(socket), .rank = before.rank});
+}
+
+NodeWatch::~NodeWatch() { context_->remove(this); }
+
+void NodeWatch::advance() {
+  if (watched_.empty()) return;
+  const auto now = Clock::now();
+  if (now < next_look_) return;
+  next_look_ = now + between_watches;
+  for (const Watched& one : watched_) {
+    std::array<std::byte, 1> nothing{};
+    if (one.socket.receive_now(nothing)) continue;
+    context_->record_failure(Error({.code = ErrorCode::peer_failed, .message = lost_process, .rank = one.rank}));
+    watched_.clear();
+    return;
+  }
+}
+
+}  // namespace trireme::comm

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "comm/base/rank_context.hpp"
+#include "comm/calls/exchange.hpp"
+#include "comm/tcp/socket.hpp"
+
+namespace trireme::comm {
+
+// Sees the first rank of another node die: the system closes its connections, however its process ends. The first ranks are a
+// ring, each connected to the next one. Within a node RankContext::check_neighbours() sees it.
+class NodeWatch final : public Progress {
+ public:
+  // Collective over the ranks of `exchange`; `is_first` on its node. Where no connection comes about, as through a firewall,
+  // that pair does not watch each other.
+  NodeWatch(std::shared_ptr<RankContext> context, const Exchange& exchange, bool is_first);
+  ~NodeWatch() override;
+  NodeWatch(const NodeWatch&) = delete;
+  NodeWatch& operator=(const NodeWatch&) = delete;
+
+  void advance() override;
+
+ private:
+  struct Watched {
+    Socket socket;
+    int rank = 0;  // in the world
+  };
+
+  std::shared_ptr<RankContext> context_;
+  std::vector<Watched> watched_;
+  std::chrono::steady_clock::time_point next_look_{};
+};
+
+}  // namespace trireme::comm
