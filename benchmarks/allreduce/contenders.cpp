@@ -137,6 +137,18 @@ class LimitWithFlags final : public Contender {
   bool share_cores_ = static_cast<unsigned>(world_.size()) > std::thread::hardware_concurrency();
 };
 
+// All ranks are on one machine, and MPI lets them reach each other's memory.
+bool share_memory() {
+  MPI_Comm node = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  int ranks = 0;
+  int all = 0;
+  MPI_Comm_size(node, &ranks);
+  MPI_Comm_size(MPI_COMM_WORLD, &all);
+  MPI_Comm_free(&node);
+  return ranks == all;
+}
+
 }  // namespace
 
 std::vector<std::unique_ptr<Contender>> make_contenders(const Group& world, std::size_t count) {
@@ -145,6 +157,7 @@ std::vector<std::unique_ptr<Contender>> make_contenders(const Group& world, std:
   contenders.push_back(std::make_unique<OurGroup>("heap", world, trireme::device::host_memory(), count));
   contenders.push_back(std::make_unique<OurGroup>("fixed", world, world.memory(), count, trireme::ReduceOp::fixed_sum));
   contenders.push_back(std::make_unique<Mpi>(count));
+  if (!share_memory()) return contenders;
   contenders.push_back(std::make_unique<Limit>(world, count));
   contenders.push_back(std::make_unique<LimitWithFlags>(world, count));
   return contenders;

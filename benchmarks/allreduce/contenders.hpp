@@ -24,4 +24,5 @@ class Contender {
 //   mpi    MPI_Allreduce
 //   limit  the loads and stores that ours needs, without any synchronisation
 //   flags  the same between two flags of each rank: the data are there, the data are reduced
+// The last two only where all ranks are on one machine.
 std::vector<std::unique_ptr<Contender>> make_contenders(const trireme::Group& world, std::size_t count);

@@ -26,6 +26,12 @@ struct Options {
 };
 
 int run(const trireme::Group& world, Options options) {
+  if (world.size() == 1) {
+    fmt::print(stderr,
+               "allreduce_buckets: there is nothing to reduce with one rank; start it by mpirun -n N, or under Slurm by "
+               "srun --mpi=pmix -n N\n");
+    return 2;
+  }
   const bool preset = options.parameters == 0;
   if (!preset) options.report.model = std::to_string(options.parameters) + " parameters";
   options.sweep.backward_seconds = options.backward_ms / 1e3;
@@ -68,8 +74,7 @@ int main(int argc, char** argv) {
   command.flag("--ready-order", options.ready_order,
                "in place of the sweep: what the order of reductions does with two branches");
   command.excludes("--ready-order", "--tuned");
-  command.option("--rounds", options.sweep.rounds, "interleaved measurements of which the median counts",
-                 {.least = 1, .most = 1000});
+  command.option("--rounds", options.sweep.rounds, "interleaved measurements of each size", {.least = 1, .most = 1000});
   command.option("--json", options.report.json, "write the figures here");
   command.option("--csv", options.report.csv, "file for the results");
   command.option("--svg", options.report.svg, "file for a plot of exposed time by bucket size");
@@ -89,10 +94,6 @@ int main(int argc, char** argv) {
     }
   } catch (const trireme::Error& error) {
     fmt::print(stderr, "allreduce_buckets: {}\n", error.what());
-    return 2;
-  }
-  if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) {
-    fmt::print(stderr, "allreduce_buckets: there is nothing to reduce with one rank; start it by mpirun -n N\n");
     return 2;
   }
   return trireme::launch(trireme::BackendKind::mpi, launch, [&](const trireme::Group& world) { return run(world, options); });

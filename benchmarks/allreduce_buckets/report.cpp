@@ -7,6 +7,7 @@
 
 #include "measurement/measurement.hpp"
 #include "plot.hpp"
+#include "recommendation.hpp"
 
 namespace {
 
@@ -20,11 +21,37 @@ Bandwidth bandwidth(const Sweep& sweep, const Row& row, int ranks) {
   return {algorithm, algorithm * 2 * (ranks - 1) / ranks};
 }
 
-const Row& recommended(const Sweep& sweep) { return *std::ranges::min_element(sweep.rows, {}, &Row::step_seconds); }
-
 std::string setting(const Row& row) {
   if (row.name == "solved") return "--bucket-mb auto";
   return row.bucket_mib > 0 && row.cuts.size() > 1 ? fmt::format("--bucket-mb {:g}", row.bucket_mib) : "one bucket";
+}
+
+Recommendation recommended(const Sweep& sweep) {
+  std::vector<TimedWay> ways;
+  std::size_t usual = 0;
+  for (const Row& row : sweep.rows) {
+    if (row.bucket_mib == default_bucket_mib && row.name != "solved") usual = ways.size();
+    ways.push_back({.setting = setting(row), .seconds = row.steps});
+  }
+  return recommend(ways, usual);
+}
+
+// What makes a difference of a few percent hard to see.
+std::vector<std::string> warnings(const Sweep& sweep, const Recommendation& recommendation) {
+  std::vector<std::string> texts;
+  if (sweep.shares_cores) {
+    texts.emplace_back(
+        "there are more ranks than cores: they wait for each other's time slices, and no time here is that of training");
+  }
+  constexpr double much = 0.03;
+  if (recommendation.noise > much) {
+    texts.push_back(
+        fmt::format("half of the steps of one size differ by {:.0f} % or more from their median: something else runs on "
+                    "this machine",
+                    recommendation.noise * 100));
+  }
+  if (!recommendation.enough) texts.emplace_back("too few rounds to tell a difference from chance: give more by --rounds");
+  return texts;
 }
 
 nlohmann::ordered_json json_of(const Sweep& sweep, const ReportOptions& options, int ranks) {
@@ -40,6 +67,7 @@ nlohmann::ordered_json json_of(const Sweep& sweep, const ReportOptions& options,
                     {"algorithm_bandwidth", algorithm},
                     {"bus_bandwidth", bus},
                     {"step_seconds", row.step_seconds},
+                    {"steps", row.steps},
                     {"exposed_seconds", row.exposed_seconds},
                     {"predicted_exposed_seconds", row.predicted_seconds},
                     {"megabytes_sent", row.megabytes_sent}});
@@ -52,8 +80,11 @@ nlohmann::ordered_json json_of(const Sweep& sweep, const ReportOptions& options,
                                    {"backward_seconds", sweep.backward_seconds},
                                    {"latency_seconds", sweep.cost.latency_seconds},
                                    {"seconds_per_byte", sweep.cost.seconds_per_byte},
-                                   {"rows", rows},
-                                   {"recommended", setting(recommended(sweep))}};
+                                   {"rows", rows}};
+  const Recommendation recommendation = recommended(sweep);
+  result["recommended"] = recommendation.setting;
+  result["gain"] = {recommendation.gain.least, recommendation.gain.most};
+  result["warnings"] = warnings(sweep, recommendation);
   for (const HookRows& hook : sweep.hooks) {
     for (std::size_t index = 0; index < hook.steps.size(); ++index) {
       result["compressed"].push_back({{"hook", hook.hook},
@@ -131,12 +162,18 @@ void print_table(const Sweep& sweep, const ReportOptions& options, int ranks) {
                row.cuts.size(), row.group_seconds * 1e3, row.mpi_seconds * 1e3, row.mpi_seconds / row.group_seconds,
                algorithm / 1e9, bus / 1e9, row.step_seconds * 1e3, row.exposed_seconds * 1e3, row.predicted_seconds * 1e3);
   }
-  const Row& best = recommended(sweep);
   if (sweep.rows.front().megabytes_sent > 0) {
     fmt::print("\nrank 0 sends {:.1f} MB a step to other nodes\n", sweep.rows.front().megabytes_sent);
   }
-  fmt::print("\nrecommended: {}: a step of {:.2f} ms, {:.2f} ms of it communication\n", setting(best), best.step_seconds * 1e3,
-             best.exposed_seconds * 1e3);
+  const Recommendation recommendation = recommended(sweep);
+  fmt::print("\n");
+  for (const std::string& text : warnings(sweep, recommendation)) fmt::print("warning: {}\n", text);
+  if (recommendation.differs) {
+    fmt::print("recommended: {}: a step {:.1f} to {:.1f} % shorter than with --bucket-mb {:g}, the default\n",
+               recommendation.setting, recommendation.gain.least * 100, recommendation.gain.most * 100, default_bucket_mib);
+  } else {
+    fmt::print("no difference that is more than chance: keep --bucket-mb {:g}, the default\n", default_bucket_mib);
+  }
   if (!sweep.hooks.empty()) print_hooks(sweep);
 }
 

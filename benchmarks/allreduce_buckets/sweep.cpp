@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "backward.hpp"
+#include "comm/base/backend.hpp"
 #include "measurement/measurement.hpp"
 #include "simulated_step.hpp"
 
@@ -125,10 +126,15 @@ std::vector<Row> make_rows(std::span<const GradientSize> gradients, const SweepO
   const auto bytes = bytes_of(gradients);
   const std::int64_t total = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
   std::vector<Row> rows;
-  for (const double mib : options.bucket_mib) {
+  std::vector<double> sizes = options.bucket_mib;
+  if (std::ranges::find(sizes, default_bucket_mib) == sizes.end()) sizes.insert(sizes.begin(), default_bucket_mib);
+  for (const double mib : sizes) {
     const auto cap = mib > 0 ? std::max<std::int64_t>(1, static_cast<std::int64_t>(mib * (1 << 20))) : total;
     BucketCuts cuts = trireme::parallel::cut_by_cap(bytes, cap, cap);
-    if (!rows.empty() && rows.back().cuts == cuts) continue;
+    if (const auto same = std::ranges::find(rows, cuts, &Row::cuts); same != rows.end()) {
+      if (mib == default_bucket_mib) same->bucket_mib = mib;
+      continue;
+    }
     Row row;
     row.name = mib > 0 && cuts.size() > 1 ? fmt::format("{:g} MiB", mib) : "one bucket";
     row.bucket_mib = mib;
@@ -138,16 +144,17 @@ std::vector<Row> make_rows(std::span<const GradientSize> gradients, const SweepO
   return rows;
 }
 
-// Medians over interleaved rounds of one time per row.
+// One time per row and round. Each round begins with another row.
 template <typename Time>
-std::vector<double> medians(std::vector<Row>& rows, int rounds, Time time) {
+std::vector<std::vector<double>> rounds_of(const std::vector<Row>& rows, int rounds, Time time) {
   std::vector<std::vector<double>> seconds(rows.size());
-  for (int round = 0; round < rounds; ++round) {
-    for (std::size_t index = 0; index < rows.size(); ++index) seconds[index].push_back(time(rows[index]));
+  for (std::size_t round = 0; round < static_cast<std::size_t>(rounds); ++round) {
+    for (std::size_t turn = 0; turn < rows.size(); ++turn) {
+      const std::size_t index = (turn + round) % rows.size();
+      seconds[index].push_back(time(rows[index]));
+    }
   }
-  std::vector<double> result;
-  for (auto& of_row : seconds) result.push_back(median(std::move(of_row)));
-  return result;
+  return seconds;
 }
 
 // Of all sizes but the solved one, each with and without every compression in turn.
@@ -178,23 +185,33 @@ std::vector<HookRows> time_hooks(const trireme::Group& world, std::span<const Gr
   return hooks;
 }
 
+bool any_rank_shares_cores(const trireme::Group& world) {
+  float shares = trireme::comm::backend_of(world)->context().shares_cores() ? 1.0f : 0.0f;
+  world.all_reduce(std::span(&shares, 1), trireme::ReduceOp::max).wait_on_host();
+  return shares != 0;
+}
+
 }  // namespace
 
 Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients, const SweepOptions& options) {
   Bench bench(world, gradients);
-  Sweep result{.rows = make_rows(gradients, options), .bytes = bench.bytes(), .backward_seconds = 0, .cost = {}};
+  Sweep result{.rows = make_rows(gradients, options),
+               .bytes = bench.bytes(),
+               .backward_seconds = 0,
+               .cost = {},
+               .shares_cores = any_rank_shares_cores(world)};
   auto& rows = result.rows;
 
   bench.reduce(rows.back().cuts);  // warm
   bench.reduce_by_mpi(rows.back().cuts);
-  const auto group = medians(rows, options.rounds, [&](const Row& row) { return bench.reduce(row.cuts); });
-  const auto mpi = medians(rows, options.rounds, [&](const Row& row) { return bench.reduce_by_mpi(row.cuts); });
+  const auto group = rounds_of(rows, options.rounds, [&](const Row& row) { return bench.reduce(row.cuts); });
+  const auto mpi = rounds_of(rows, options.rounds, [&](const Row& row) { return bench.reduce_by_mpi(row.cuts); });
   std::vector<trireme::parallel::CostSample> samples;
   for (std::size_t index = 0; index < rows.size(); ++index) {
-    rows[index].group_seconds = group[index];
-    rows[index].mpi_seconds = mpi[index];
+    rows[index].group_seconds = median(group[index]);
+    rows[index].mpi_seconds = median(mpi[index]);
     const auto buckets = static_cast<double>(rows[index].cuts.size());
-    samples.push_back({result.bytes / buckets, group[index] / buckets});
+    samples.push_back({result.bytes / buckets, rows[index].group_seconds / buckets});
   }
   result.cost = trireme::parallel::fit_cost(samples);
   result.cost.stops_compute = world.on_one_node();
@@ -220,12 +237,13 @@ Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients
       median({bench.reduce_by_mpi(solved.cuts), bench.reduce_by_mpi(solved.cuts), bench.reduce_by_mpi(solved.cuts)});
 
   const std::uint64_t sent = world.bytes_sent();
-  const auto steps = medians(rows, options.rounds, [&](const Row& row) { return bench.step(row.cuts); });
+  const auto steps = rounds_of(rows, options.rounds, [&](const Row& row) { return bench.step(row.cuts); });
   const auto sent_a_step = static_cast<double>(world.bytes_sent() - sent) / (static_cast<double>(rows.size()) * options.rounds);
   for (std::size_t index = 0; index < rows.size(); ++index) {
     Row& row = rows[index];
-    row.step_seconds = steps[index];
-    row.exposed_seconds = std::max(0.0, steps[index] - result.backward_seconds);  // both are measured
+    row.steps = steps[index];
+    row.step_seconds = median(row.steps);
+    row.exposed_seconds = std::max(0.0, row.step_seconds - result.backward_seconds);  // both are measured
     row.predicted_seconds = exposed_seconds(row.cuts, finals, result.cost);
     row.megabytes_sent = sent_a_step / 1e6;
   }

@@ -11,7 +11,7 @@
 struct SweepOptions {
   std::vector<double> bucket_mib;  // caps; 0: one bucket
   double backward_seconds = -1;    // simulated; below 0: as long as the reduction of one bucket takes
-  int rounds = 5;
+  int rounds = 15;
   std::vector<std::string> hooks = {};  // compressions to be tried too: parallel::parse_compression
 };
 
@@ -23,6 +23,7 @@ struct Row {
   double group_seconds = 0;      // all buckets, nothing else to do
   double mpi_seconds = 0;        // the same through MPI_Allreduce
   double step_seconds = 0;       // simulated backward with the buckets' reductions beside it
+  std::vector<double> steps;     // the same, by round
   double exposed_seconds = 0;    // of it, beyond the backward pass alone
   double predicted_seconds = 0;  // the same by the fitted cost
   double megabytes_sent = 0;     // to other nodes by rank 0, a step
@@ -45,7 +46,10 @@ struct Sweep {
   double bytes = 0;                  // of all gradients
   double backward_seconds = 0;       // alone
   trireme::parallel::ReductionCost cost;
+  bool shares_cores = false;  // there are more ranks than cores
 };
+
+constexpr double default_bucket_mib = 25;  // of DataParallel; the sweep has it always
 
 // Collective. The same result on all ranks.
 Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients, const SweepOptions& options);
