@@ -10,6 +10,7 @@
 #include "checkpoint_folder.hpp"
 #include "command.hpp"
 #include "guardian.hpp"
+#include "job_environment.hpp"
 #include "last_lines.hpp"
 #include "temporary_folder.hpp"
 
@@ -227,6 +228,17 @@ TEST_CASE("options of the job are read from its command") {
   setenv("TRIREME_RESUME", "none", 1);
   CHECK(resume_of({"a", "--resume", "12"}) == "none");
   unsetenv("TRIREME_RESUME");
+}
+
+TEST_CASE("a job of one host is one whose command names no other") {
+  CHECK(is_on_this_host_alone({"/usr/bin/mpirun", "-n", "4", "train_gpt"}));
+  for (const char* word : {"--hostfile", "-H", "-machinefile", "--host", "orte_default_hostfile", "plm_rsh_agent", "-rf"})
+    CHECK_FALSE(is_on_this_host_alone({"mpirun", word, "x", "train_gpt"}));
+  CHECK_FALSE(is_on_this_host_alone({"srun", "train_gpt"}));
+  CHECK_FALSE(is_on_this_host_alone({"sh", "-c", "mpirun"}));
+  setenv("SLURM_JOB_NODELIST", "node[1-2]", 1);
+  CHECK_FALSE(is_on_this_host_alone({"mpirun", "train_gpt"}));
+  unsetenv("SLURM_JOB_NODELIST");
 }
 
 TEST_CASE("the last lines of a text") {

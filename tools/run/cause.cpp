@@ -93,7 +93,8 @@ Cause cause_of(const Ending& ending, const Witness& witness) {
   if (ending.start_error != 0) return Cause::configuration;
   if (status && status->state == RunState::stopped) return Cause::stopped;
   // Before its first step there is nothing to save: it ends well, or of the request.
-  if (witness.asked && !witness.begun && !status && !witness.forced && (code == 0 || code == asked_to_stop)) return Cause::stopped;
+  if (witness.asked && !witness.begun && !status && !witness.forced && (code == 0 || code == asked_to_stop))
+    return Cause::stopped;
   // mpirun dies of the request when its ranks have just ended.
   if (witness.asked && status && status->state == RunState::finished && code == asked_to_stop) return Cause::finished;
   if (ending.stuck) return Cause::hang;

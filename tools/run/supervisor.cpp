@@ -110,8 +110,10 @@ Supervisor::~Supervisor() {
 }
 
 Launch Supervisor::launch_for(const std::string& resume) const {
-  Launch launch{
-      .command = options_.command, .environment = openmpi_settings(), .signals = options_.signals, .scratch = {scratch_}};
+  Launch launch{.command = options_.command,
+                .environment = openmpi_settings(options_.command),
+                .signals = options_.signals,
+                .scratch = {scratch_}};
   launch.environment.insert(launch.environment.end(), identity_.begin(), identity_.end());
   const std::string status = status_file().string();
   launch.environment.emplace_back("TRIREME_RUN_STATUS", status);
