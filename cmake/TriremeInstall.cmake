@@ -20,3 +20,22 @@ write_basic_package_version_file(trireme-config-version.cmake COMPATIBILITY Same
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/trireme-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/trireme-config-version.cmake
               cmake/TriremeMap.cmake cmake/FindPCRE2.cmake cmake/Findutf8proc.cmake cmake/Findsentencepiece.cmake
         DESTINATION ${package_folder})
+
+# What is read and started beside the library, in the places where its pages look for each other.
+if(PROJECT_IS_TOP_LEVEL)
+  set(shared_folder ${CMAKE_INSTALL_DATADIR}/trireme)
+  install(FILES README.md ARCHITECTURE.md CHANGELOG.md LICENSE DESTINATION ${shared_folder})
+  install(DIRECTORY docs DESTINATION ${shared_folder})
+  install(DIRECTORY deploy DESTINATION ${shared_folder} USE_SOURCE_PERMISSIONS)
+  install(DIRECTORY examples DESTINATION ${shared_folder} PATTERN CMakeLists.txt EXCLUDE PATTERN __pycache__ EXCLUDE)
+  install(FILES benchmarks/README.md DESTINATION ${shared_folder}/benchmarks)
+  install(DIRECTORY benchmarks/results DESTINATION ${shared_folder}/benchmarks)
+
+  set(CPACK_PACKAGE_NAME trireme)
+  set(CPACK_PACKAGE_CONTACT "the authors of Trireme") # a package of Debian must have one
+  set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_STRIP_FILES ON)
+  include(CPack)
+endif()

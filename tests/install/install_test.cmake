@@ -35,10 +35,24 @@ run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${FOLDER}/build/example)
 run(${FOLDER}/build/own_policy)
 run(${FOLDER}/build/own_expression)
-foreach(installed IN ITEMS train_gan train_gpt train_lm train_lstm train_resnet train_vit trireme-ckpt trireme-evaluate trireme-export trireme-flight trireme-generate trireme-run trireme-schedule)
+foreach(installed IN ITEMS allreduce allreduce_buckets train_gan train_gpt train_lm train_lstm train_resnet train_vit trireme-ckpt trireme-evaluate trireme-export trireme-flight trireme-generate trireme-run trireme-schedule)
   if(EXISTS ${BUILD}/bin/${installed}) # where they are built at all
     run(${prefix}/bin/${installed} --version)
   endif()
+endforeach()
+
+foreach(installed IN ITEMS LICENSE README.md deploy/openmpi deploy/slurm/train.sbatch deploy/kubeflow/train.yaml docs/trireme_run.md
+                           examples/01_first_model.cpp examples/gpt/train_gpt.cpp)
+  if(NOT EXISTS ${prefix}/share/trireme/${installed})
+    message(FATAL_ERROR "${installed} is not installed")
+  endif()
+endforeach()
+run(${prefix}/share/trireme/deploy/openmpi true)
+
+# A package of Debian, by what it needs to know alone: packing takes minutes.
+file(READ ${BUILD}/CPackConfig.cmake package)
+foreach(needed IN ITEMS "CPACK_PACKAGE_NAME \"trireme\"" "CPACK_PACKAGE_CONTACT \"[^\"]+\"")
+  expect("${package}" "${needed}")
 endforeach()
 
 # Public headers alone.
