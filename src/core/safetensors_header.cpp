@@ -18,7 +18,11 @@ class HeaderReader {
 
   Header take() { return std::move(header_); }
 
-  bool null() { return other_value("null"); }
+  bool null() {
+    if (place_ != Place::header || key_ != metadata_key) return other_value("null");
+    if (std::exchange(has_metadata_, true)) fail("__metadata__ appears twice", {});
+    return true;  // the reference reader takes it for none
+  }
   bool boolean(bool) { return other_value("a boolean"); }
   bool number_integer(Json::number_integer_t value) { return other_value(fmt::format("the number {}", value)); }
   bool number_float(Json::number_float_t, const std::string& text) { return other_value(fmt::format("the number {}", text)); }

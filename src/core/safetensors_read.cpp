@@ -84,6 +84,12 @@ void check_coverage(std::span<const SafetensorsEntry> tensors, std::uint64_t dat
   }
 }
 
+// Of BOOL every byte but 0 is true, and a bool in memory is 0 or 1.
+void settle_booleans(DType dtype, std::span<std::byte> bytes) {
+  if (dtype != DType::boolean) return;
+  std::ranges::transform(bytes, bytes.begin(), [](std::byte byte) { return byte == std::byte{0} ? byte : std::byte{1}; });
+}
+
 File open_file(const std::filesystem::path& path) {
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown)) {
@@ -136,6 +142,7 @@ void SafetensorsFile::read(std::string_view name, std::span<std::byte> into) con
   require(into.size() == entry.bytes(), "the tensor {} of {} has {} bytes, the memory to read it into has {}", name,
           path().string(), entry.bytes(), into.size());
   file_.read_at(into, entry.begin);
+  settle_booleans(entry.dtype, into);
 }
 
 void SafetensorsFile::read_part(std::string_view name, std::size_t first_byte, std::span<std::byte> into) const {
@@ -144,6 +151,7 @@ void SafetensorsFile::read_part(std::string_view name, std::size_t first_byte, s
           "the tensor {} of {} has {} bytes, and {} from byte {} on are asked for", name, path().string(), entry.bytes(),
           into.size(), first_byte);
   file_.read_at(into, entry.begin + first_byte);
+  settle_booleans(entry.dtype, into);
 }
 
 std::vector<std::byte> SafetensorsFile::read_bytes(std::string_view name) const {

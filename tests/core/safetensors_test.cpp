@@ -80,6 +80,20 @@ TEST_CASE("what is written is read back") {
   CHECK_THROWS_WITH(file.read("step", too_small), ContainsSubstring("has 8 bytes"));
 }
 
+TEST_CASE("every byte but 0 of a bool is true") {
+  const TemporaryFolder folder;
+  const std::string header =
+      R"({"a":{"dtype":"BOOL","shape":[6],"data_offsets":[0,6]},"b":{"dtype":"U8","shape":[1],"data_offsets":[6,7]}})";
+  write_text(folder.path() / "bool.safetensors", file_with(header, 0, header.size()) + std::string("\2\377\0\1\200\4\200", 7));
+  const SafetensorsFile file(folder.path() / "bool.safetensors");
+  const std::vector<std::byte> bytes = file.read_bytes("a");
+  CHECK(bytes == std::vector{std::byte{1}, std::byte{1}, std::byte{0}, std::byte{1}, std::byte{1}, std::byte{1}});
+  std::byte last{};
+  file.read_part("a", 5, std::span(&last, 1));
+  CHECK(last == std::byte{1});
+  CHECK(file.read_bytes("b") == std::vector{std::byte{128}});
+}
+
 TEST_CASE("a file cut at any byte is refused") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "model.safetensors";
@@ -107,6 +121,9 @@ TEST_CASE("headers that break the format are refused with the reason") {
              ContainsSubstring("\"shape\" appears twice"));
   CHECK_THAT(refusal(R"({"__metadata__":{"k":"1","k":"2"}})", 0), ContainsSubstring("\"k\" of __metadata__ appears twice"));
   CHECK_THAT(refusal(R"({"__metadata__":{},"__metadata__":{}})", 0), ContainsSubstring("__metadata__ appears twice"));
+  CHECK(refusal(R"({"__metadata__":null,)" + one + "}", 4) == "accepted");
+  CHECK_THAT(refusal(R"({"__metadata__":null,"__metadata__":{}})", 0), ContainsSubstring("__metadata__ appears twice"));
+  CHECK_THAT(refusal(R"({"a":null})", 0), ContainsSubstring("only an object is"));
   CHECK_THAT(refusal(R"({"__metadata__":{"k":1}})", 0), ContainsSubstring("only text is"));
   CHECK_THAT(refusal(R"({"__metadata__":{"k":null}})", 0), ContainsSubstring("only text is"));
   CHECK_THAT(refusal(R"({"__metadata__":{"k":{}}})", 0), ContainsSubstring("only text is"));

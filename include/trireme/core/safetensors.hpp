@@ -45,7 +45,8 @@ class SafetensorsFile {
   const SafetensorsEntry& at(std::string_view name) const;              // throws when there is none
   void check_dtype(const SafetensorsEntry& entry, DType wanted) const;  // throws when the entry has another one
 
-  // The bytes of one tensor, row-major, little-endian; `into` has its size.
+  // The bytes of one tensor, row-major, little-endian; `into` has its size. Of bool each is 0 or 1, whatever the file has for
+  // true.
   void read(std::string_view name, std::span<std::byte> into) const;
   std::vector<std::byte> read_bytes(std::string_view name) const;
   void read_part(std::string_view name, std::size_t first_byte, std::span<std::byte> into) const;  // of these bytes
