@@ -5,24 +5,36 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <iterator>
 #include <utility>
 
+#include "trireme/core/json_fault.hpp"
+
 namespace trireme {
+namespace {
+
+bool says_nothing(const nlohmann::json& value) {
+  return value.is_null() || value == false || value == "" || (value.is_structured() && value.empty());
+}
+
+}  // namespace
 
 ConfigFile::ConfigFile(const std::filesystem::path& path, std::string what) : what_(std::move(what)), path_(path.string()) {
+  std::string text;
   try {
-    std::ifstream file(path);
+    std::ifstream file(path, std::ios::binary);
     file.exceptions(std::ios::badbit | (file ? std::ios::goodbit : std::ios::failbit));
-    root_ = std::make_shared<const nlohmann::json>(nlohmann::json::parse(file, nullptr, false));
+    text.assign(std::istreambuf_iterator<char>(file), {});
   } catch (const std::ios_base::failure&) {  // a folder, or a file that is not there
     throw Error({.code = ErrorCode::io,
                  .message = what_ + " can't be read",
                  .path = path_,
                  .hint = "name a folder as transformers writes it by save_pretrained()"});
   }
+  root_ = std::make_shared<const nlohmann::json>(nlohmann::json::parse(text, nullptr, false));
   object_ = root_.get();
   if (object_->is_object()) return;
-  throw Error({.code = ErrorCode::corrupt_file, .message = what_ + " is no JSON object", .path = path_});
+  throw Error({.code = ErrorCode::corrupt_file, .message = what_ + " is no JSON object" + why_no_json(text), .path = path_});
 }
 
 ConfigFile::ConfigFile(const ConfigFile& outer, std::string_view key)
@@ -144,9 +156,22 @@ std::vector<double> ConfigFile::numbers(std::string_view key) const {
   return all;
 }
 
+std::vector<std::string> ConfigFile::keys() const {
+  std::vector<std::string> all;
+  for (const auto& [key, value] : object_->items()) all.push_back(key);
+  return all;
+}
+
 void ConfigFile::expect(std::string_view key, const nlohmann::json& value) const {
   const nlohmann::json* found = find(key);
   if (found != nullptr && *found != value) refuse(key, value.dump());
+}
+
+void ConfigFile::expect_nothing(std::initializer_list<std::string_view> keys) const {
+  for (const std::string_view key : keys) {
+    const nlohmann::json* found = find(key);
+    if (found != nullptr && !says_nothing(*found)) refuse(key, "null");
+  }
 }
 
 void ConfigFile::ignore(std::initializer_list<std::string_view> keys) const {
@@ -155,8 +180,7 @@ void ConfigFile::ignore(std::initializer_list<std::string_view> keys) const {
 
 void ConfigFile::refuse_unknown() const {
   for (const auto& [key, value] : object_->items()) {
-    const bool says_nothing = value.is_null() || value == false || (value.is_structured() && value.empty());
-    if (!known_.contains(key) && !says_nothing) refuse(key, "no option of this name, which is not known");
+    if (!known_.contains(key) && !says_nothing(value)) refuse(key, "no option of this name, which is not known");
   }
 }
 

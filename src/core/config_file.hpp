@@ -40,11 +40,14 @@ class ConfigFile {
   std::vector<double> numbers(std::string_view key) const;
   // Of a list; absent or null: none.
   std::vector<ConfigFile> objects(std::string_view key) const;
+  std::vector<std::string> keys() const;
   // Anything; null: absent or null.
   const nlohmann::json* value(std::string_view key) const { return find(key); }
 
   // Another value than this one is refused. Absent is fine.
   void expect(std::string_view key, const nlohmann::json& value) const;
+  // What says anything is refused: all but false, null and an empty list, object or text.
+  void expect_nothing(std::initializer_list<std::string_view> keys) const;
   void ignore(std::initializer_list<std::string_view> keys) const;
   // After all that is known has been asked for.
   void refuse_unknown() const;

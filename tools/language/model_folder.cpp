@@ -4,6 +4,7 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/file.hpp"
+#include "trireme/core/json_fault.hpp"
 
 using namespace trireme;
 using nlohmann::json;
@@ -11,8 +12,9 @@ using nlohmann::json;
 namespace {
 
 json read_object(const std::filesystem::path& path) {
-  const json object = json::parse(File::open(path).content(), nullptr, false);
-  require(object.is_object(), "{} is no JSON object", path.string());
+  const std::string text = File::open(path).content();
+  const json object = json::parse(text, nullptr, false);
+  require(object.is_object(), "{} is no JSON object{}", path.string(), why_no_json(text));
   return object;
 }
 

@@ -6,6 +6,7 @@
 #include "evaluate.hpp"
 #include "evaluate_images.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/json_fault.hpp"
 
 using namespace trireme;
 using nlohmann::json;
@@ -28,12 +29,16 @@ std::vector<Question> read_questions(const std::string& name) {
   std::ifstream file(name);
   require(file.good(), "--choices {} can't be read", name);
   std::vector<Question> questions;
+  std::int64_t number = 0;
   for (std::string text; std::getline(file, text);) {
+    ++number;
     if (text.empty()) continue;
     const json line = json::parse(text, nullptr, false);
-    require(is_question(line),
-            "{}: \"{}\" is no question: {{\"prompt\": text, \"choices\": [text, ...], \"answer\": place among them, from 0}}",
-            name, text.substr(0, 80));
+    require(
+        is_question(line),
+        "{}: line {}: this is no question, {{\"prompt\": text, \"choices\": [text, ...], \"answer\": place among them, from "
+        "0}}{}",
+        name, number, why_no_json(text));
     questions.push_back({.prompt = line.at("prompt").get<std::string>(),
                          .choices = line.at("choices").get<std::vector<std::string>>(),
                          .answer = line.at("answer").get<std::size_t>()});

@@ -4,6 +4,7 @@
 
 #include "generate.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/json_fault.hpp"
 
 using namespace trireme;
 using nlohmann::json;
@@ -13,12 +14,15 @@ std::vector<std::string> read_prompts(const GenerateProgram& program) {
   std::ifstream file(program.prompts);
   require(file.good(), "--prompts {} can't be read", program.prompts);
   std::vector<std::string> prompts;
+  std::int64_t number = 0;
   for (std::string line; std::getline(file, line);) {
+    ++number;
     if (line.empty()) continue;
     if (program.prompts.ends_with(".jsonl")) {
       const json object = json::parse(line, nullptr, false);
       const bool has_prompt = object.is_object() && object.contains("prompt") && object.at("prompt").is_string();
-      require(has_prompt, "{}: \"{}\" is no JSON object with a text \"prompt\"", program.prompts, line);
+      require(has_prompt, "{}: line {}: this is no JSON object with a text \"prompt\"{}", program.prompts, number,
+              why_no_json(line));
       line = object.at("prompt").get<std::string>();
     }
     prompts.push_back(line);
