@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "data/files_below.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/json_fault.hpp"
 #include "trireme/data/text.hpp"
 #include "trireme/data/text_batch.hpp"
 
@@ -37,6 +40,60 @@ std::string text_at(const json& object, const char* key, const Conversation& at)
   return found->get<std::string>();
 }
 
+bool says_nothing(const json& value) { return value.is_null() || value == "" || (value.is_structured() && value.empty()); }
+
+// What would change the text or what is learnt, and is not read, is refused. Other keys of a line are notes on it.
+void refuse_what_is_not_read(const json& object, const Conversation& at) {
+  for (const char* key : {"tools", "functions", "documents", "system", "history", "weight", "train"}) {
+    const auto found = object.find(key);
+    if (found == object.end() || says_nothing(*found) || *found == 1 || *found == true) continue;
+    refuse(at, fmt::format("\"{}\" of a line is not read", key),
+           "say what it says in the messages, or leave it out: weight and train are of a message, a system message is one");
+  }
+}
+
+// Whether a message is learnt: by its weight, 0 or 1, and by train, true or false; else the answers are.
+bool is_learnt(const json& message, const std::string& role, const std::string& name, const Conversation& at) {
+  const bool is_answer = role == "assistant";
+  bool learnt = is_answer;
+  const auto take = [&](const char* key, const char* wanted, const auto& value_of) {
+    const auto found = message.find(key);
+    if (found == message.end() || found->is_null()) return;
+    const std::optional<bool> said = value_of(*found);
+    if (!said) refuse(at, fmt::format("{} has a \"{}\" of {}", name, key, found->dump()), wanted);
+    if (*said && !is_answer) {
+      refuse(at, fmt::format("{} of the {} has a \"{}\" of {}, and answers alone are learnt", name, role, key, found->dump()),
+             "leave it out, or give the message to the assistant");
+    }
+    learnt = learnt && *said;
+  };
+  take("weight", "a weight is 0 or 1: whether the message is learnt", [](const json& value) -> std::optional<bool> {
+    if (value == 0) return false;
+    return value == 1 ? std::optional(true) : std::nullopt;
+  });
+  take("train", "train is true or false: whether the message is learnt", [](const json& value) -> std::optional<bool> {
+    return value.is_boolean() ? std::optional(value.get<bool>()) : std::nullopt;
+  });
+  return learnt;
+}
+
+Message message_of(const json& object, std::size_t number, const Conversation& at) {
+  if (!object.is_object()) refuse(at, "a message is no object", wanted_objects);
+  Message message{.role = text_at(object, "role", at), .content = text_at(object, "content", at)};
+  const std::string name = fmt::format("message {}", number);
+  if (message.role != "system" && message.role != "user" && message.role != "assistant") {
+    refuse(at, fmt::format("{} has the role \"{}\"", name, message.role), "use system, user or assistant");
+  }
+  constexpr std::array known{"role", "content", "weight", "train", "name", "id", "timestamp"};  // the last are notes
+  for (const auto& [key, value] : object.items()) {
+    if (std::ranges::find(known, key) != known.end() || says_nothing(value) || value == false) continue;
+    refuse(at, fmt::format("{} has \"{}\", which no chat template here writes", name, key),
+           "write it into the content as the model is to see it, or leave it out");
+  }
+  message.learnt = is_learnt(object, message.role, name, at);
+  return message;
+}
+
 std::vector<Message> messages_of(const json& object, const Conversation& at) {
   const bool has_messages = object.contains("messages"), has_prompt = object.contains("prompt");
   if (has_messages == (has_prompt || object.contains("completion"))) {
@@ -48,29 +105,25 @@ std::vector<Message> messages_of(const json& object, const Conversation& at) {
   if (!has_messages) return {{"user", text_at(object, "prompt", at)}, {"assistant", text_at(object, "completion", at)}};
   std::vector<Message> messages;
   if (!object.at("messages").is_array()) refuse(at, "\"messages\" is no list", wanted_objects);
-  for (const json& message : object.at("messages")) {
-    if (!message.is_object()) refuse(at, "a message is no object", wanted_objects);
-    messages.push_back({.role = text_at(message, "role", at), .content = text_at(message, "content", at)});
-    const std::string& role = messages.back().role;
-    if (role != "system" && role != "user" && role != "assistant") {
-      refuse(at, fmt::format("message {} has the role \"{}\"", messages.size() - 1, role), "use system, user or assistant");
-    }
-  }
+  for (const json& message : object.at("messages")) messages.push_back(message_of(message, messages.size(), at));
   return messages;
 }
 
 Conversation conversation_of(std::string_view text, Conversation at) {
   const json object = json::parse(text, nullptr, false);
-  if (!object.is_object()) refuse(at, "this is no JSON object", wanted_objects);
+  if (!object.is_object()) refuse(at, "this is no JSON object" + why_no_json(text), wanted_objects);
+  refuse_what_is_not_read(object, at);
   at.messages = messages_of(object, at);
-  bool has_answer = false;
+  bool has_answer = false, has_learnt = false;
   for (const Message& message : at.messages) {
     if (message.role != "assistant") continue;
     has_answer = true;
-    if (message.content.empty()) refuse(at, "an answer is empty", "leave the line out: it teaches nothing");
+    has_learnt = has_learnt || message.learnt;
+    if (message.content.empty() && message.learnt) refuse(at, "an answer is empty", "leave the line out: it teaches nothing");
   }
-  if (!has_answer) refuse(at, "no message is the assistant's", "leave the line out: there is nothing to learn in it");
-  return at;
+  if (has_learnt) return at;
+  refuse(at, has_answer ? "all answers have a weight of 0 or train false" : "no message is the assistant's",
+         "leave the line out: there is nothing to learn in it");
 }
 
 void read_lines(const fs::path& path, std::vector<Conversation>& into) {

@@ -61,9 +61,9 @@ AddedTokenFinder::Found AddedTokenFinder::next(std::string_view whole, std::size
 Range AddedTokenFinder::widened(std::string_view whole, const Found& found, std::int64_t done) {
   Range place{.begin = found.begin, .end = found.end};
   if (found.token->strips_left) {
-    const std::int64_t from = std::min(done, found.begin);
-    const auto before = whole.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(found.begin - from));
-    place.begin = from + static_cast<std::int64_t>(begin_of_white_space(before));
+    const std::int64_t between = std::max<std::int64_t>(0, found.begin - done);
+    const auto before = whole.substr(static_cast<std::size_t>(done), static_cast<std::size_t>(between));
+    place.begin = done + static_cast<std::int64_t>(begin_of_white_space(before));
   }
   if (found.token->strips_right) {
     place.end += static_cast<std::int64_t>(end_of_white_space(whole.substr(static_cast<std::size_t>(found.end))));

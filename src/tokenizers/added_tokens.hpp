@@ -36,6 +36,7 @@ class AddedTokenFinder {
       for (Found found = next(whole, 0); found.token != nullptr; found = next(whole, static_cast<std::size_t>(found.end))) {
         if (found.token->is_special && !with_special) continue;
         const Range place = widened(whole, found, done);
+        if (place.begin >= place.end) continue;  // the token before it took it along
         if (place.begin > done) text(Range{.begin = done, .end = place.begin});
         token(place, *found.token);
         done = place.end;

@@ -21,7 +21,8 @@ Encoding ByteCodec::encode_pair(std::string_view first, std::string_view second,
 }
 
 bool ByteCodec::decode(std::int32_t token, bool, std::string& to) const {
-  require(token >= 0 && token < vocabulary_size(), "the token {} is not a byte", token);
+  require(token >= 0, "the token {} is not a byte", token);
+  if (token >= vocabulary_size()) return false;
   to += static_cast<char>(token);
   return true;
 }
@@ -32,9 +33,8 @@ std::optional<std::int32_t> ByteCodec::find(std::string_view token) const {
 }
 
 std::string ByteCodec::spelling(std::int32_t token) const {
-  std::string text;
-  decode(token, true, text);
-  return text;
+  require(token >= 0 && token < vocabulary_size(), "the token {} is not a byte", token);
+  return std::string(1, static_cast<char>(token));
 }
 
 }  // namespace trireme::tokenizers

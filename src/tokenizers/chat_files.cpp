@@ -3,13 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <initializer_list>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "tokenizers/jinja_form.hpp"
+#include "tokenizers/known_templates.hpp"
 #include "trireme/tokenizers/chat_template.hpp"
 
 namespace trireme::tokenizers {
@@ -61,18 +62,25 @@ std::string first_known(const Tokenizer& tokenizer, std::initializer_list<const 
   return found == names.end() ? "" : *found;
 }
 
-// The template that conversations have; empty: there is none.
-std::string template_in(const std::filesystem::path& folder) {
-  std::ifstream file(folder / "chat_template.jinja");
-  if (file.good()) return {std::istreambuf_iterator<char>(file), {}};
-  const json config = object_in(folder / "tokenizer_config.json");
-  if (!config.is_object() || !config.contains("chat_template")) return "";
+struct FoundTemplate {
+  std::filesystem::path file;
+  std::string text;  // empty: there is none
+};
+
+// The template that conversations have.
+FoundTemplate template_in(const std::filesystem::path& folder) {
+  const std::filesystem::path own = folder / "chat_template.jinja";
+  std::ifstream file(own);
+  if (file.good()) return {own, {std::istreambuf_iterator<char>(file), {}}};
+  const std::filesystem::path config_path = folder / "tokenizer_config.json";
+  const json config = object_in(config_path);
+  if (!config.is_object() || !config.contains("chat_template")) return {};
   const json& templates = config.at("chat_template");
-  if (templates.is_string()) return templates.get<std::string>();
+  if (templates.is_string()) return {config_path, templates.get<std::string>()};
   for (const json& each : templates.is_array() ? templates : json::array()) {
-    if (mark_in(each, "name") == "default") return mark_in(each, "template");
+    if (mark_in(each, "name") == "default") return {config_path, mark_in(each, "template")};
   }
-  return "";
+  return {};
 }
 
 // As a template spells it.
@@ -151,30 +159,24 @@ std::string ChatTemplate::jinja() const {
 }
 
 std::optional<std::string> ChatTemplate::known_in(const std::filesystem::path& path, const Tokenizer& tokenizer) {
-  // Parts that the text of a template has, and others that make it do something else.
-  struct Known {
-    const char* name;
-    std::vector<const char*> has, lacks;
-  };
-  static const std::array<Known, 5> all{
-      {{"chatml", {"<|im_start|>", "<|im_end|>"}, {"You are", "tool", "think", "bos_token", "strip", "trim", "date"}},
-       {"llama3", {"<|start_header_id|>", "<|eot_id|>", "trim"}, {"tool", "ipython", "Cutting Knowledge", "date"}},
-       {"llama2", {"[INST]", "<<SYS>>", "' ' "}, {"tool", "You are"}},
-       {"mistral",
-        {"'[INST] ' + message['content'] + ' [/INST]'", "message['content'] + eos_token"},
-        {"<<SYS>>", "tool", "eos_token + ' '", "eos_token+", "trim", "strip"}},
-       {"zephyr", {"<|user|>", "<|assistant|>", "eos_token"}, {"<|end|>", "tool", "bos_token", "trim", "strip"}}}};
-  const std::string text = template_in(folder_of(path));
+  const std::string text = template_in(folder_of(path)).text;
   if (text.empty()) return std::nullopt;
   const TextMarks marks = text_marks(tokenizer, path);
   for (const std::string& name : names()) {
-    if (!missing_token(*style_of(name, marks), tokenizer) && ChatTemplate(name, tokenizer, marks).jinja() == text) return name;
+    const Style style = *style_of(name, marks);
+    if (missing_token(style, tokenizer)) continue;
+    if (ChatTemplate(name, tokenizer, marks).jinja() == text) return name;
+    const TextMarks of_style{.begin = style.begin, .end = style.end};
+    const auto form = jinja_form(text, of_style);
+    const auto is_same = [&](const std::string& known) { return jinja_form(known, of_style) == form; };
+    if (form && std::ranges::any_of(known_templates(name), is_same)) return name;
   }
-  const auto contains = [&text](const char* part) { return text.find(part) != text.npos; };
-  const auto found = std::ranges::find_if(all, [&](const Known& known) {
-    return std::ranges::all_of(known.has, contains) && std::ranges::none_of(known.lacks, contains);
-  });
-  return found == all.end() ? std::nullopt : std::optional<std::string>(found->name);
+  return std::nullopt;
+}
+
+std::optional<std::filesystem::path> ChatTemplate::file_in(const std::filesystem::path& path) {
+  const FoundTemplate found = template_in(folder_of(path));
+  return found.text.empty() ? std::nullopt : std::optional(found.file);
 }
 
 }  // namespace trireme::tokenizers

@@ -44,8 +44,12 @@ std::vector<std::string> ChatTemplate::names() {
 }
 
 std::optional<ChatTemplate::Style> ChatTemplate::style_of(std::string_view name, const TextMarks& marks) {
+  const std::string begin = or_else(marks.begin, name == "llama3" ? "<|begin_of_text|>" : "<s>");
+  const std::string end = or_else(marks.end, "</s>");
   if (name == "chatml") {
-    return Style{.before_system = "<|im_start|>system\n",
+    return Style{.begin = begin,
+                 .end = end,
+                 .before_system = "<|im_start|>system\n",
                  .after_system = "<|im_end|>\n",
                  .before_user = "<|im_start|>user\n",
                  .after_user = "<|im_end|>\n",
@@ -55,8 +59,9 @@ std::optional<ChatTemplate::Style> ChatTemplate::style_of(std::string_view name,
                  .special = {"<|im_start|>", "<|im_end|>"}};
   }
   if (name == "llama3") {
-    const std::string begin = or_else(marks.begin, "<|begin_of_text|>");
-    return Style{.opening = begin,
+    return Style{.begin = begin,
+                 .end = end,
+                 .opening = begin,
                  .before_system = "<|start_header_id|>system<|end_header_id|>\n\n",
                  .after_system = "<|eot_id|>",
                  .before_user = "<|start_header_id|>user<|end_header_id|>\n\n",
@@ -66,9 +71,10 @@ std::optional<ChatTemplate::Style> ChatTemplate::style_of(std::string_view name,
                  .special = {begin, "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"},
                  .trims = true};
   }
-  const std::string begin = or_else(marks.begin, "<s>"), end = or_else(marks.end, "</s>");
   if (name == "llama2") {
-    return Style{.before_system = "<<SYS>>\n",
+    return Style{.begin = begin,
+                 .end = end,
+                 .before_system = "<<SYS>>\n",
                  .after_system = "\n<</SYS>>\n\n",
                  .before_user = fmt::format("{}[INST] ", begin),
                  .after_user = " [/INST]",
@@ -80,7 +86,9 @@ std::optional<ChatTemplate::Style> ChatTemplate::style_of(std::string_view name,
                  .trims = true};
   }
   if (name == "mistral") {
-    return Style{.opening = begin,
+    return Style{.begin = begin,
+                 .end = end,
+                 .opening = begin,
                  .after_system = "\n\n",
                  .before_user = "[INST] ",
                  .after_user = " [/INST]",
@@ -90,7 +98,9 @@ std::optional<ChatTemplate::Style> ChatTemplate::style_of(std::string_view name,
                  .alternates = true};
   }
   if (name == "zephyr") {
-    return Style{.before_system = "<|system|>\n",
+    return Style{.begin = begin,
+                 .end = end,
+                 .before_system = "<|system|>\n",
                  .after_system = fmt::format("{}\n", end),
                  .before_user = "<|user|>\n",
                  .after_user = fmt::format("{}\n", end),
@@ -100,14 +110,16 @@ std::optional<ChatTemplate::Style> ChatTemplate::style_of(std::string_view name,
                  .special = {end}};
   }
   if (name == "alpaca") {
-    return Style{.before_user = "\n\n### Instruction:\n",
+    return Style{.begin = begin,
+                 .end = end,
+                 .before_user = "\n\n### Instruction:\n",
                  .before_answer = "\n\n### Response:\n",
                  .end_of_answer = end,
                  .system = alpaca_preamble,
                  .special = {end},
                  .as_text = true};
   }
-  if (name == "plain") return Style{.end_of_answer = end, .special = {end}, .as_text = true};
+  if (name == "plain") return Style{.begin = begin, .end = end, .end_of_answer = end, .special = {end}, .as_text = true};
   return std::nullopt;
 }
 
@@ -166,7 +178,9 @@ ChatText ChatTemplate::render(std::span<const Message> messages) const {
       text += style_.before_answer;
       const std::size_t begin = text.size();
       text += style_.begin_of_answer + content + style_.end_of_answer;
-      result.learnt.push_back({static_cast<std::int64_t>(begin), static_cast<std::int64_t>(text.size())});
+      if (message.learnt) {
+        result.learnt.push_back({static_cast<std::int64_t>(begin), static_cast<std::int64_t>(text.size())});
+      }
       text += style_.after_answer;
     }
   }

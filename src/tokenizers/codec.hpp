@@ -18,7 +18,8 @@ class Codec {
   virtual void encode(std::string_view text, const EncodeOptions& options, Encoding& to, bool with_offsets) const = 0;
   virtual Encoding encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options) const = 0;
 
-  // Appends what a token stands for; `is_first`: it begins the text. False: so does the next one.
+  // Appends what a token stands for, of a number from 0 on that is none nothing; `is_first`: it begins the text. False: so does
+  // the next one.
   virtual bool decode(std::int32_t token, bool is_first, std::string& to) const = 0;
   virtual bool is_utf8() const = 0;  // texts are UTF-8; else any bytes
 

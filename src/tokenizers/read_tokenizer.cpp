@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <fstream>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
+#include "tokenizers/folder_tokens.hpp"
 #include "tokenizers/json_parts.hpp"
 #include "tokenizers/sentencepiece_codec.hpp"
 #include "tokenizers/tiktoken.hpp"
@@ -13,6 +17,7 @@
 #include "tokenizers/utf8.hpp"
 #include "tokenizers/wordpiece.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/json_fault.hpp"
 
 namespace trireme::tokenizers {
 namespace {
@@ -35,6 +40,13 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
     lines.push_back(std::move(line));
   }
   return lines;
+}
+
+// Unless the folder says more of it.
+void add_special(const char* content, std::int32_t number, TextCodecParts& parts) {
+  const auto has_number = [number](const AddedToken& token) { return token.number == number; };
+  if (std::ranges::any_of(parts.added, has_number)) return;
+  add_token({.token = {.content = content, .number = number, .is_special = true}}, parts);
 }
 
 // A vocab.txt of BERT: a token on each line. Whether it is cased says the folder's tokenizer_config.json.
@@ -71,12 +83,11 @@ std::shared_ptr<const detail::Codec> read_vocab_txt(const std::filesystem::path&
     if (config.has("strip_accents")) normalizer.strip_accents = config.flag_or("strip_accents", true);
   }
   TextCodecParts parts{.spellings = tokens, .texts = tokens, .model = std::make_shared<WordPiece>(tokens, WordPieceOptions{})};
-  for (const char* const special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
-    const AddedToken token{.content = special, .number = number_of(special), .is_special = true};
-    parts.added.push_back(token);
-    parts.added_in_text.add(token);
-  }
   parts.normalizer = bert_normalizer(normalizer);
+  add_folder_tokens(path.parent_path(), parts);
+  for (const char* const special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
+    add_special(special, number_of(special), parts);
+  }
   parts.splitter.add(SplitLikeBert{});
   const std::vector<std::int32_t> begin{number_of("[CLS]")}, end{number_of("[SEP]")};
   parts.single = {{.tokens = begin}, {.text = 0}, {.tokens = end}};
@@ -87,18 +98,21 @@ std::shared_ptr<const detail::Codec> read_vocab_txt(const std::filesystem::path&
 
 std::shared_ptr<const detail::Codec> gpt2_codec(const std::filesystem::path& vocabulary, const std::filesystem::path& merges) {
   std::ifstream file = opened(vocabulary);
-  const auto tokens = nlohmann::json::parse(file, nullptr, false);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto tokens = nlohmann::json::parse(text, nullptr, false);
+  if (tokens.is_discarded()) {
+    throw Error({.code = ErrorCode::corrupt_file,
+                 .message = "a tokenizer's vocabulary is no JSON object" + why_no_json(text),
+                 .path = vocabulary.string()});
+  }
   nlohmann::json pairs = nlohmann::json::array();
   for (std::string& line : lines_of(merges)) {
     if (!line.starts_with("#version") && !line.empty()) pairs.push_back(std::move(line));
   }
   ModelParts model = byte_level_bpe(tokens, pairs, vocabulary.string());
   TextCodecParts parts{.spellings = model.spellings, .texts = model.texts, .model = model.model};
-  if (const auto number = model.spellings->find("<|endoftext|>")) {
-    const AddedToken token{.content = "<|endoftext|>", .number = *number, .is_special = true};
-    parts.added.push_back(token);
-    parts.added_in_text.add(token);
-  }
+  add_folder_tokens(vocabulary.parent_path(), parts);
+  if (const auto number = model.spellings->find("<|endoftext|>")) add_special("<|endoftext|>", *number, parts);
   parts.splitter.add(SplitByRegex{.regex = Regex(patterns::gpt2, RegexRules::oniguruma)});
   return std::make_shared<TextCodec>(std::move(parts));
 }
@@ -110,9 +124,65 @@ bool has_file(const std::filesystem::path& folder, const char* name) {
 
 bool has_gpt2(const std::filesystem::path& folder) { return has_file(folder, "vocab.json") && has_file(folder, "merges.txt"); }
 
+bool is_read(const std::filesystem::path& folder) {
+  return has_file(folder, "tokenizer.json") || has_file(folder, "tokenizer.model") || has_file(folder, "vocab.txt") ||
+         has_gpt2(folder);
+}
+
+// The first file of a folder that belongs to some tokenizer by its name; empty: there is none.
+std::string file_of_tokenizer(const std::filesystem::path& folder) {
+  constexpr std::array<std::string_view, 8> begins{"added_tokens", "merges", "sentencepiece", "special_tokens_map",
+                                                   "spiece",       "tekken", "tokeniz",       "vocab"};
+  constexpr std::array<std::string_view, 4> ends{".bpe", ".model", ".spm", ".tiktoken"};
+  std::vector<std::string> found;
+  std::error_code failed;
+  for (auto at = std::filesystem::directory_iterator(folder, failed); !failed && at != std::filesystem::directory_iterator();
+       at.increment(failed)) {
+    const std::string name = at->path().filename().string();
+    const bool belongs = std::ranges::any_of(begins, [&](std::string_view begin) { return name.starts_with(begin); }) ||
+                         std::ranges::any_of(ends, [&](std::string_view end) { return name.ends_with(end); });
+    if (belongs) found.push_back(name);
+  }
+  return found.empty() ? "" : std::ranges::min(found);
+}
+
+[[noreturn]] void refuse_folder(const std::filesystem::path& folder) {
+  const std::string other = file_of_tokenizer(folder);
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format(
+                   "a folder has no tokenizer{}: no tokenizer.json, tokenizer.model, vocab.txt, or vocab.json with merges.txt",
+                   other.empty() ? "" : fmt::format(" that is known, though it has {}", shown(other))),
+               .path = folder.string(),
+               .hint = other.empty()
+                           ? "transformers writes one by save_pretrained() of a tokenizer"
+                           : "transformers writes a tokenizer.json by save_pretrained() of a tokenizer; or name another "
+                             "tokenizer, or that texts are bytes"});
+}
+
+// Meta's folders call a file of tiktoken tokenizer.model.
+std::shared_ptr<const detail::Codec> read_model_file(const std::filesystem::path& path) {
+  std::ifstream file = opened(path);
+  std::string begin(1024, '\0');
+  file.read(begin.data(), std::ssize(begin));
+  begin.resize(static_cast<std::size_t>(file.gcount()));
+  const auto refuse = [&](const char* message, const char* hint) {
+    throw Error({.code = ErrorCode::invalid_argument, .message = message, .path = path.string(), .hint = hint});
+  };
+  if (begin.starts_with("version https://git-lfs")) {
+    refuse("the file is a pointer of Git LFS, and not the tokenizer itself", "fetch the files of the folder by git lfs pull");
+  }
+  if (is_tiktoken_line(std::string_view(begin).substr(0, begin.find_first_of("\r\n")))) {
+    refuse(
+        "this is a file of tiktoken, as Meta has it beside its own weights, and no model of sentencepiece",
+        "name the folder that transformers reads, with its tokenizer.json; in a program read_tiktoken() reads the file, given "
+        "its pattern and special tokens");
+  }
+  return read_sentencepiece(path);
+}
+
 std::shared_ptr<const detail::Codec> read_folder(const std::filesystem::path& folder) {
   if (has_file(folder, "tokenizer.json")) return read_tokenizer_json(folder / "tokenizer.json");
-  if (has_file(folder, "tokenizer.model")) return read_sentencepiece(folder / "tokenizer.model");
+  if (has_file(folder, "tokenizer.model")) return read_model_file(folder / "tokenizer.model");
   if (has_file(folder, "vocab.txt")) return read_vocab_txt(folder / "vocab.txt");
   if (has_gpt2(folder)) {
     if (has_file(folder, "tokenizer_config.json")) {
@@ -123,11 +193,7 @@ std::shared_ptr<const detail::Codec> read_folder(const std::filesystem::path& fo
     }
     return gpt2_codec(folder / "vocab.json", folder / "merges.txt");
   }
-  throw Error(
-      {.code = ErrorCode::invalid_argument,
-       .message = "a folder has no tokenizer: no tokenizer.json, tokenizer.model, vocab.txt, or vocab.json with merges.txt",
-       .path = folder.string(),
-       .hint = "transformers writes one by save_pretrained() of a tokenizer"});
+  refuse_folder(folder);
 }
 
 }  // namespace
@@ -136,7 +202,7 @@ Tokenizer read_tokenizer(const std::filesystem::path& path) {
   std::error_code unknown;
   if (std::filesystem::is_directory(path, unknown)) return Tokenizer(read_folder(path));
   if (path.extension() == ".json") return Tokenizer(read_tokenizer_json(path));
-  if (path.extension() == ".model") return Tokenizer(read_sentencepiece(path));
+  if (path.extension() == ".model") return Tokenizer(read_model_file(path));
   if (path.extension() == ".txt") return Tokenizer(read_vocab_txt(path));
   throw Error(
       {.code = ErrorCode::invalid_argument,
@@ -145,8 +211,8 @@ Tokenizer read_tokenizer(const std::filesystem::path& path) {
 }
 
 bool has_tokenizer(const std::filesystem::path& folder) {
-  return has_file(folder, "tokenizer.json") || has_file(folder, "tokenizer.model") || has_file(folder, "vocab.txt") ||
-         has_gpt2(folder);
+  if (!is_read(folder) && !file_of_tokenizer(folder).empty()) refuse_folder(folder);
+  return is_read(folder);
 }
 
 Tokenizer read_tiktoken(const std::filesystem::path& path, const TiktokenOptions& options) {

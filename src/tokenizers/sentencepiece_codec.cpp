@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
+#include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -10,6 +13,7 @@
 
 #include "core/config_file.hpp"
 #include "tokenizers/added_tokens.hpp"
+#include "tokenizers/folder_tokens.hpp"
 #include "tokenizers/utf8.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/file.hpp"
@@ -26,15 +30,18 @@ class SentencePieceCodec : public detail::Codec {
     const File file = File::open(path.string());
     const auto bytes = file.map();
     const std::string_view model(reinterpret_cast<const char*>(bytes.get()), file.size());
-    const auto loaded = processor_.LoadFromSerializedProto(model);
-    if (!loaded.ok()) {
-      throw Error({.code = ErrorCode::corrupt_file,
-                   .message = fmt::format("sentencepiece can't read a model: {}", loaded.ToString()),
-                   .path = path.string()});
+    load(model, path, processor_);
+    size_ = processor_.GetPieceSize();
+    for (const StoredToken& stored : folder_tokens(path.parent_path())) {
+      const AddedToken& token = stored.token;
+      if (token.content.empty()) continue;
+      added_.emplace(token.number, token);
+      finder_.add(token);
+      size_ = std::max<std::int64_t>(size_, token.number + 1);
     }
     for (int piece = 0; piece < processor_.GetPieceSize(); ++piece) {
-      if (!processor_.IsControl(piece) || processor_.IdToPiece(piece).empty()) continue;
-      special_.add({.content = processor_.IdToPiece(piece), .number = piece, .is_special = true});
+      if (!processor_.IsControl(piece) || processor_.IdToPiece(piece).empty() || added_.contains(piece)) continue;
+      finder_.add({.content = processor_.IdToPiece(piece), .number = piece, .is_special = true});
     }
     strips_ = find_strips();
     const auto config_path = path.parent_path() / "tokenizer_config.json";
@@ -45,6 +52,12 @@ class SentencePieceCodec : public detail::Codec {
     const std::string type = config.text_or("tokenizer_class", "");
     adds_begin_ = config.flag_or("add_bos_token", type.find("Llama") != std::string::npos);
     adds_end_ = config.flag_or("add_eos_token", type.find("T5") != std::string::npos);
+    const bool begins_each_part = config.flag_or("legacy", type.find("Llama") == std::string::npos);
+    if (!begins_each_part) {
+      // What follows counts more: normalizer_spec.add_dummy_prefix is false.
+      constexpr std::string_view without_first_space("\x1A\x02\x18\x00", 4);
+      load(std::string(model).append(without_first_space), path, going_on_.emplace());
+    }
     if (adds_begin_ && processor_.bos_id() < 0) config.refuse("add_bos_token", "false, as the model has no such token");
     if (adds_end_ && processor_.eos_id() < 0) config.refuse("add_eos_token", "false, as the model has no such token");
   }
@@ -61,7 +74,12 @@ class SentencePieceCodec : public detail::Codec {
   }
 
   bool decode(std::int32_t token, bool is_first, std::string& to) const override {
-    check(token);
+    require(token >= 0, "{} is no token of the tokenizer, whose {} tokens are numbered from 0", token, size_);
+    if (const AddedToken* const one = added(token)) {
+      to += one->content;
+      return true;
+    }
+    if (token >= processor_.GetPieceSize()) return false;
     const std::string& piece = processor_.IdToPiece(token);
     if (processor_.IsByte(token)) {
       to += static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16));
@@ -87,19 +105,25 @@ class SentencePieceCodec : public detail::Codec {
   }
 
   bool is_utf8() const override { return true; }
-  std::int64_t vocabulary_size() const override { return processor_.GetPieceSize(); }
+  std::int64_t vocabulary_size() const override { return size_; }
 
   std::optional<std::int32_t> find(std::string_view token) const override {
+    for (const auto& [number, one] : added_) {
+      if (one.content == token) return number;
+    }
     const int number = processor_.PieceToId(token);
-    if (number < 0 || number >= vocabulary_size() || processor_.IdToPiece(number) != token) return {};
+    if (number < 0 || number >= processor_.GetPieceSize() || processor_.IdToPiece(number) != token) return {};
     return number;
   }
   std::string spelling(std::int32_t token) const override {
-    check(token);
+    if (const AddedToken* const one = added(token)) return one->content;
+    require(token >= 0 && token < processor_.GetPieceSize(),
+            "{} is no token of the tokenizer, whose {} tokens are numbered from 0", token, size_);
     return processor_.IdToPiece(token);
   }
   bool is_special(std::int32_t token) const override {
-    return token >= 0 && token < vocabulary_size() && (processor_.IsControl(token) || processor_.IsUnknown(token));
+    if (const AddedToken* const one = added(token); one != nullptr && one->is_special) return true;
+    return token >= 0 && token < processor_.GetPieceSize() && (processor_.IsControl(token) || processor_.IsUnknown(token));
   }
 
  private:
@@ -128,7 +152,8 @@ class SentencePieceCodec : public detail::Codec {
     };
     if (surrounds && adds_begin_) add(processor_.bos_id(), {});
     const auto encode_part = [&](const Range& part) {
-      const auto pieces = processor_.EncodeAsImmutableProto(
+      const auto& processor = part.begin > 0 && going_on_ ? *going_on_ : processor_;
+      const auto pieces = processor.EncodeAsImmutableProto(
           text.substr(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.count())));
       for (std::size_t piece = 0; piece < pieces.pieces_size(); ++piece) {
         const auto each = pieces.pieces(static_cast<int>(piece));
@@ -139,19 +164,31 @@ class SentencePieceCodec : public detail::Codec {
     const std::size_t invalid = first_invalid(text);
     require(invalid == text.size(), "a text is no UTF-8 at byte {} of {}: convert it, with iconv for example", invalid,
             text.size());
-    special_.split(text, options.parse_special_tokens, encode_part,
-                   [&](const Range& place, const AddedToken& token) { add(token.number, place); });
+    finder_.split(text, options.parse_special_tokens, encode_part,
+                  [&](const Range& place, const AddedToken& token) { add(token.number, place); });
     if (surrounds && adds_end_) add(processor_.eos_id(), {});
     if (with_offsets) to.types.resize(to.tokens.size(), type);
   }
 
-  void check(std::int32_t token) const {
-    require(token >= 0 && token < vocabulary_size(), "{} is no token of the tokenizer, whose {} tokens are numbered from 0",
-            token, vocabulary_size());
+  static void load(std::string_view model, const std::filesystem::path& path, sentencepiece::SentencePieceProcessor& to) {
+    const auto loaded = to.LoadFromSerializedProto(model);
+    if (loaded.ok()) return;
+    throw Error({.code = ErrorCode::corrupt_file,
+                 .message = fmt::format("sentencepiece can't read a model: {}", loaded.ToString()),
+                 .path = path.string()});
+  }
+
+  const AddedToken* added(std::int32_t token) const {
+    const auto found = added_.find(token);
+    return found == added_.end() ? nullptr : &found->second;
   }
 
   sentencepiece::SentencePieceProcessor processor_;
-  AddedTokenFinder special_;
+  // Without a space before a text: of what follows an added token, where it does not count as the begin of a text.
+  std::optional<sentencepiece::SentencePieceProcessor> going_on_;
+  std::map<std::int32_t, AddedToken> added_;  // of the folder, in place of pieces of the same number
+  AddedTokenFinder finder_;                   // of these and of the model's own special ones
+  std::int64_t size_ = 0;
   bool adds_begin_ = false;
   bool adds_end_ = false;
   Strips strips_ = Strips::none;

@@ -7,7 +7,7 @@
 
 namespace trireme::tokenizers {
 
-// A tokenizer.model of sentencepiece. What stands around texts says the folder's tokenizer_config.json.
+// A tokenizer.model of sentencepiece. What stands around texts and what is added to its tokens says the folder.
 std::shared_ptr<const detail::Codec> read_sentencepiece(const std::filesystem::path& path);
 
 }  // namespace trireme::tokenizers

@@ -107,7 +107,7 @@ void TextCodec::encode_text(std::string_view text, bool with_special, Encoding& 
     if (parts_.normalizer != nullptr) parts_.normalizer->normalize(normalized);
     const auto words = [&](const Range& between) {
       TracedText piece(normalized, between);
-      const auto& cutting = range.begin + between.begin == 0 ? parts_.at_begin : parts_.later;
+      const auto& cutting = normalized.comes_from_first(between.begin) ? parts_.at_begin : parts_.later;
       if (cutting != nullptr) cutting->normalize(piece);
       encode_words(piece, text, to);
     };
@@ -160,16 +160,18 @@ const AddedToken* TextCodec::added(std::int32_t token) const {
   return found == added_.end() ? nullptr : &found->second;
 }
 
-const std::string& TextCodec::text_of(std::int32_t token) const {
-  if (const AddedToken* const one = added(token)) return one->content;
-  if (parts_.texts->has(token)) return parts_.texts->text(token);
-  require(parts_.spellings->has(token), "{} is no token of the tokenizer, whose {} tokens are numbered from 0", token, size_);
-  return parts_.spellings->text(token);
+const std::string* TextCodec::text_of(std::int32_t token) const {
+  if (const AddedToken* const one = added(token)) return &one->content;
+  if (parts_.texts->has(token)) return &parts_.texts->text(token);
+  return parts_.spellings->has(token) ? &parts_.spellings->text(token) : nullptr;
 }
 
 bool TextCodec::decode(std::int32_t token, bool is_first, std::string& to) const {
+  require(token >= 0, "{} is no token of the tokenizer, whose {} tokens are numbered from 0", token, size_);
   const DecoderOptions& decoder = parts_.decoder;
-  const std::string& text = text_of(token);
+  const std::string* const found = text_of(token);
+  if (found == nullptr) return false;
+  const std::string& text = *found;
   const bool is_plain = !decoder.spaces_between && !decoder.continuing_prefix && decoder.replacements.empty() &&
                         !decoder.byte_fallback && decoder.drop_from_first.empty() && !decoder.cleans_up &&
                         decoder.strips_at_begin == 0;

@@ -78,7 +78,7 @@ class TextCodec : public detail::Codec {
   void encode_words(const TracedText& text, std::string_view whole, Encoding& to) const;
   Range offset_of(Range place, const TracedText& text, std::string_view whole) const;
   const AddedToken* added(std::int32_t token) const;
-  const std::string& text_of(std::int32_t token) const;
+  const std::string* text_of(std::int32_t token) const;  // null: there is no such token
 
   TextCodecParts parts_;
   std::map<std::int32_t, AddedToken> added_;

@@ -77,6 +77,13 @@ Merges merges_of(const TokenSpellings& tokens) {
 
 }  // namespace
 
+bool is_tiktoken_line(std::string_view line) {
+  const std::size_t space = line.find(' ');
+  if (space == std::string_view::npos || !bytes_of_base64(line.substr(0, space))) return false;
+  const std::string_view number = line.substr(space + 1);
+  return !number.empty() && number.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 std::shared_ptr<const detail::Codec> tiktoken_codec(const std::vector<std::string>& lines, const std::string& path,
                                                     const TiktokenOptions& options) {
   auto tokens = std::make_shared<TokenSpellings>(lines.size());

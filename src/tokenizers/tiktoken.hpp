@@ -2,12 +2,16 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tokenizers/codec.hpp"
 #include "trireme/tokenizers/read_tokenizer.hpp"
 
 namespace trireme::tokenizers {
+
+// A token in base64, a space and its number.
+bool is_tiktoken_line(std::string_view line);
 
 // Of the lines of a file of tiktoken, which messages call `path`.
 std::shared_ptr<const detail::Codec> tiktoken_codec(const std::vector<std::string>& lines, const std::string& path,

@@ -5,46 +5,27 @@
 #include <algorithm>
 #include <utility>
 
+#include "tokenizers/folder_tokens.hpp"
 #include "tokenizers/json_parts.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::tokenizers {
 namespace {
 
-// All tokens that texts are searched for. One that is normalized is found in normalized texts.
+// All tokens that texts are searched for.
 void add_tokens(const ConfigFile& file, TextCodecParts& to) {
   for (const ConfigFile& each : file.objects("added_tokens")) {
-    AddedToken token{.content = each.text("content"),
-                     .number = static_cast<std::int32_t>(each.integer("id", 0)),
-                     .is_special = each.flag_or("special", false),
-                     .strips_left = each.flag_or("lstrip", false),
-                     .strips_right = each.flag_or("rstrip", false)};
-    if (each.integer("id", 0) >= 1 << 24) each.refuse("id", "a number below 2^24");
-    if (each.flag_or("single_word", false)) each.refuse("single_word", "false");
+    const std::int64_t number = each.integer("id", 0);
+    if (number >= 1 << 24) each.refuse("id", "a number below 2^24");
+    const StoredToken stored = read_added_token(each, number);
+    const AddedToken& token = stored.token;
     const auto known = to.spellings->find(token.content);
     const bool is_other = known ? *known != token.number : to.spellings->has(token.number);
     if (is_other) each.refuse("id", "the number that the vocabulary has for the token");
-    each.ignore({"normalized"});
-    if (token.content.empty()) {
-      each.refuse_unknown();
-      continue;
-    }
+    if (token.content.empty()) continue;
     const auto has_number = [&](const AddedToken& other) { return other.number == token.number; };
     if (std::ranges::any_of(to.added, has_number)) each.refuse("id", "a number that no other added token has");
-    to.added.push_back(token);
-    if (!each.flag_or("normalized", !token.is_special)) {
-      to.added_in_text.add(token);
-    } else {
-      AddedToken normalized = token;
-      if (to.normalizer != nullptr) {
-        TracedText text(token.content, 0, false);
-        to.normalizer->normalize(text);
-        normalized.content = text.text();
-      }
-      if (normalized.content.empty()) each.refuse("content", "a text that is not empty when it is normalized");
-      to.added_in_normalized.add(normalized);
-    }
-    each.refuse_unknown();
+    add_token(stored, to);
   }
 }
 

@@ -18,18 +18,23 @@ namespace trireme::tokenizers {
 class TracedText {
  public:
   // The bytes of the whole text from `begin` on, as they are. Refers to them.
-  TracedText(std::string_view part, std::int64_t begin, bool is_traced) : text_(part), begin_(begin), is_traced_(is_traced) {}
+  TracedText(std::string_view part, std::int64_t begin, bool is_traced) : text_(part), begin_(begin), is_traced_(is_traced) {
+    if (begin == 0 && !part.empty()) of_first_ = std::min(part.size(), size_of_character(part[0]));
+  }
 
   // A part of another one, to which it refers.
   TracedText(const TracedText& whole, const Range& part)
       : text_(whole.text_.substr(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.count()))),
         begin_(whole.begin_ + part.begin),
-        is_traced_(whole.is_traced_) {
+        is_traced_(whole.is_traced_),
+        of_first_(whole.of_first_in(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.end))) {
     if (!whole.sources_.empty()) sources_.assign(whole.sources_.begin() + part.begin, whole.sources_.begin() + part.end);
   }
 
   std::string_view text() const { return text_; }
   bool is_traced() const { return is_traced_; }
+  // Whether the byte comes from the first character of the whole text, traced or not.
+  bool comes_from_first(std::int64_t place) const { return static_cast<std::size_t>(place) < of_first_; }
 
   // Of the whole text.
   Range source(std::int64_t begin, std::int64_t end) const {
@@ -48,12 +53,14 @@ class TracedText {
     explicit Rewriter(const TracedText& from) : from_(from) {}
 
     void keep(std::size_t begin, std::size_t end) {
+      if (of_first_ == size_) of_first_ += from_.of_first_in(begin, end);
       append(from_.text_.substr(begin, end - begin), from_.text_.size() - begin);
       if (!from_.is_traced_) return;
       for (std::size_t at = begin; at < end; ++at) sources_.push_back(source(at, at + 1));
     }
     // `instead` of these bytes.
     void replace(std::size_t begin, std::size_t end, std::string_view instead) {
+      if (of_first_ == size_ && begin < from_.of_first_) of_first_ += instead.size();
       append(instead, instead.size());
       if (!from_.is_traced_) return;
       const Range from = begin == end ? character_from(begin) : source(begin, end);
@@ -96,7 +103,8 @@ class TracedText {
 
     const TracedText& from_;
     std::string text_;
-    std::size_t size_ = 0;  // of it that is written
+    std::size_t size_ = 0;      // of it that is written
+    std::size_t of_first_ = 0;  // of these, at the begin
     std::vector<Range> sources_;
   };
 
@@ -105,15 +113,22 @@ class TracedText {
     owned_ = std::move(rewritten.text_);
     sources_ = std::move(rewritten.sources_);
     text_ = owned_;
+    of_first_ = rewritten.of_first_;
   }
 
   TracedText(const TracedText&) = delete;
   TracedText& operator=(const TracedText&) = delete;
 
  private:
+  // How many of these bytes come from the first character of the whole text.
+  std::size_t of_first_in(std::size_t begin, std::size_t end) const {
+    return std::min(end, std::max(of_first_, begin)) - begin;
+  }
+
   std::string_view text_;
   std::int64_t begin_;
   bool is_traced_;
+  std::size_t of_first_ = 0;  // bytes at the begin that come from the first character of the whole text
   std::string owned_;
   std::vector<Range> sources_;
 };

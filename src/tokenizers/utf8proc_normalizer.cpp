@@ -79,18 +79,31 @@ struct FormTable {
       if (!composes || is_hangul) continue;
       // What joins the character before it.
       normal_form(text, UTF8PROC_STABLE | UTF8PROC_DECOMPOSE, found);
-      for (std::size_t at = 1; at < found.size(); ++at) changes[static_cast<std::size_t>(found[at])] = true;
+      for (std::size_t at = 1; at < found.size(); ++at) joins[static_cast<std::size_t>(found[at])] = true;
     }
     if (composes) {
-      for (char32_t vowel = 0x1161; vowel <= 0x1175; ++vowel) changes[vowel] = true;
-      for (char32_t last = 0x11A8; last <= 0x11C2; ++last) changes[last] = true;
+      for (char32_t vowel = 0x1161; vowel <= 0x1175; ++vowel) joins[vowel] = true;
+      for (char32_t last = 0x11A8; last <= 0x11C2; ++last) joins[last] = true;
+    }
+    changes |= joins;
+    for (char32_t character = 0x80; character < characters; ++character) {
+      if (!changes[character]) continue;
+      text.clear();
+      append_character(character, text);
+      normal_form(text, (options & ~UTF8PROC_COMPOSE) | UTF8PROC_DECOMPOSE, found);
+      const bool is_mark = combining_class(found[0]) != 0;
+      continues[character] = is_mark || joins[static_cast<std::size_t>(found[0])];
     }
     for (const CharacterRange& range : later_ranges) {
       for (char32_t character = range.first; character <= range.last; ++character) changes[character] = false;
     }
   }
 
-  std::bitset<characters> changes;  // or may, behind others
+  std::bitset<characters> changes;    // or may, behind others
+  std::bitset<characters> continues;  // what begins before it: where it changes, so may the characters before it
+
+ private:
+  std::bitset<characters> joins;
 };
 
 // In whole characters.
@@ -141,10 +154,10 @@ class UnicodeNormalizer : public Normalizer {
     Characters found;
     std::string segment;
     while (at < text.size()) {
-      // The character before it, which it may join, and all that change.
+      // The character before it, which it may join, or itself, and what continues that.
       const std::size_t begin = before;
-      std::size_t end = at;
-      while (end < text.size() && changes(text, end)) end += size_of_character(text[end]);
+      std::size_t end = begin + size_of_character(text[begin]);
+      while (end < text.size() && continues(text, end)) end += size_of_character(text[end]);
       normal_form(text.substr(begin, end - begin), options_, found);
       segment.clear();
       for (const auto character : found) append_character(static_cast<char32_t>(character), segment);
@@ -158,7 +171,6 @@ class UnicodeNormalizer : public Normalizer {
       }
       to.keep(end - tail, end);
       done = end;
-      before = end;
       at = next_change(text, end, before);
     }
     to.keep(done, text.size());
@@ -169,6 +181,9 @@ class UnicodeNormalizer : public Normalizer {
   bool changes(std::string_view text, std::size_t at) const {
     return static_cast<unsigned char>(text[at]) >= 0x80 && table_.changes[character_at(text.data() + at)];
   }
+  bool continues(std::string_view text, std::size_t at) const {
+    return changes(text, at) && table_.continues[character_at(text.data() + at)];
+  }
 
   // The first character from `at` on that changes; `before`: the one before it that it may join, else itself.
   std::size_t next_change(std::string_view text, std::size_t at, std::size_t& before) const {
@@ -177,7 +192,8 @@ class UnicodeNormalizer : public Normalizer {
       before = at;
       at += size_of_character(text[at]);
     }
-    if (before != at && at < text.size() && lies_in(later_ranges, character_at(text.data() + before))) before = at;
+    if (before == at || at == text.size()) return at;
+    if (!continues(text, at) || lies_in(later_ranges, character_at(text.data() + before))) before = at;
     return at;
   }
 

@@ -78,6 +78,14 @@ TEST_CASE("a line that is no conversation is refused with its file and number") 
   const std::string good = "{\"prompt\": \"a\", \"completion\": \"b\"}\n";
   CHECK_THAT(refusal_of(good + "{\"prompt\": "), ContainsSubstring("line 2: this is no JSON object"));
   CHECK_THAT(refusal_of("[" + good + "]"), ContainsSubstring("line 1: this is no JSON object"));
+  CHECK(refusal_of(good + "{\"prompt\": \"caf\xe9\", \"completion\": \"b\"}") ==
+        "line 2: this is no JSON object: byte 17: invalid string: ill-formed UTF-8 byte");
+  CHECK_THAT(refusal_of("{\"prompt\": \"a\", \"completion\": NaN}"),
+             ContainsSubstring("no JSON object: byte 31: invalid literal") && !ContainsSubstring("last read"));
+  CHECK_THAT(refusal_of("{\"prompt\": \"a\", \"completion\": \"b\",}"), ContainsSubstring("byte 35: unexpected '}'; expected"));
+  CHECK_THAT(refusal_of("{\"prompt\": \"a\tb\", \"completion\": \"b\"}"),
+             ContainsSubstring("byte 14: invalid string: control"));
+  CHECK(refusal_of("3") == "line 1: this is no JSON object");
   CHECK_THAT(refusal_of(good + "\n{\"prompt\": \"a\"}"), ContainsSubstring("line 3: there is no \"completion\""));
   CHECK_THAT(refusal_of("{\"completion\": \"a\"}"), ContainsSubstring("there is no \"prompt\""));
   CHECK_THAT(refusal_of("{\"text\": \"a\"}"), ContainsSubstring("neither \"messages\" nor \"prompt\""));
@@ -92,6 +100,36 @@ TEST_CASE("a line that is no conversation is refused with its file and number") 
   CHECK_THAT(refusal_of("{\"messages\": [{\"role\": \"user\", \"content\": null}]}"),
              ContainsSubstring("\"content\" is no text"));
   CHECK_THAT(refusal_of("\n \n"), ContainsSubstring("there are no conversations"));
+}
+
+TEST_CASE("what says that a message is not learnt is honoured, and what no template writes refused") {
+  const auto lines_of = [](const std::string& more, const std::string& of_line = "") {
+    return R"({"messages": [{"role": "user", "content": "a", "name": "Ann"}, {"role": "assistant", "content": "b")" + more +
+           R"(}, {"role": "user", "content": "c"}, {"role": "assistant", "content": "d", "weight": 1, "tool_calls": []}])" +
+           of_line + "}";
+  };
+  const tests::TemporaryFolder folder;
+  const auto targets_of = [&](const std::string& more) {
+    std::ofstream(folder.path() / "talks.jsonl") << lines_of(more, R"(, "source": "x", "tools": null)");
+    return data::encode_conversation(plain, data::read_conversations(folder.path())[0]).targets;
+  };
+  CHECK(targets_of("") == Numbers{'b', 0, no_target, 'd', 0, no_target});
+  const Numbers last_alone{no_target, no_target, no_target, 'd', 0, no_target};
+  CHECK(targets_of(R"(, "weight": 0)") == last_alone);
+  CHECK(targets_of(R"(, "weight": 0.0, "train": true)") == last_alone);
+  CHECK(targets_of(R"(, "train": false)") == last_alone);
+  CHECK(targets_of(R"(, "weight": null, "train": true)") == targets_of(""));
+  CHECK_THAT(refusal_of(lines_of(R"(, "weight": 0.5)")), ContainsSubstring("line 1: message 1 has a \"weight\" of 0.5"));
+  CHECK_THAT(refusal_of(lines_of(R"(, "train": 0)")), ContainsSubstring("message 1 has a \"train\" of 0"));
+  CHECK_THAT(refusal_of(lines_of(R"(, "tool_calls": [{"id": 1}])")), ContainsSubstring("message 1 has \"tool_calls\""));
+  CHECK_THAT(refusal_of(lines_of(R"(, "reasoning_content": "so")")), ContainsSubstring("has \"reasoning_content\""));
+  CHECK_THAT(refusal_of(lines_of("", R"(, "tools": [{"type": "function"}])")),
+             ContainsSubstring("\"tools\" of a line is not read"));
+  CHECK_THAT(refusal_of(lines_of("", R"(, "weight": 0)")), ContainsSubstring("\"weight\" of a line is not read"));
+  CHECK_THAT(refusal_of(R"({"messages": [{"role": "user", "content": "a", "train": true}]})"),
+             ContainsSubstring("message 0 of the user has a \"train\" of true"));
+  CHECK_THAT(refusal_of(R"({"messages": [{"role": "assistant", "content": "a", "weight": 0}]})"),
+             ContainsSubstring("all answers have a weight of 0"));
 }
 
 TEST_CASE("targets are the tokens of answers") {

@@ -75,20 +75,100 @@ TEST_CASE("a template is known by the files of a folder") {
   const tests::TemporaryFolder folder;
   const auto config = folder.path() / "tokenizer_config.json";
   CHECK(ChatTemplate::known_in(folder.path(), bytes) == std::nullopt);
+  CHECK(ChatTemplate::file_in(folder.path()) == std::nullopt);
   const std::string chatml = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}";
   write(config, in_config(chatml));
   CHECK(ChatTemplate::known_in(folder.path(), bytes) == "chatml");
   CHECK(ChatTemplate::known_in(folder.path() / "tokenizer.json", bytes) == "chatml");
   write(config, in_config("{% if not system %}You are a model{% endif %}" + chatml));
   CHECK(ChatTemplate::known_in(folder.path(), bytes) == std::nullopt);
-  write(config, R"({"chat_template": [{"name": "default", "template": "[INST] <<SYS>> {{ ' ' + text }}"}]})");
-  CHECK(ChatTemplate::known_in(folder.path(), bytes) == "llama2");
-  write(folder.path() / "chat_template.jinja", "<|start_header_id|>{{ text | trim }}<|eot_id|>");
-  CHECK(ChatTemplate::known_in(folder.path(), bytes) == "llama3");
+  CHECK(ChatTemplate::file_in(folder.path()) == config);
+  write(config, nlohmann::json{{"chat_template", {{{"name", "default"}, {"template", chatml}}}}}.dump());
+  CHECK(ChatTemplate::known_in(folder.path(), bytes) == "chatml");
   write(folder.path() / "chat_template.jinja", "{{ messages }}");
   CHECK(ChatTemplate::known_in(folder.path(), bytes) == std::nullopt);
+  CHECK(ChatTemplate::file_in(folder.path()) == folder.path() / "chat_template.jinja");
   for (const std::string& name : ChatTemplate::names()) {
     write(folder.path() / "chat_template.jinja", ChatTemplate(name, bytes, tokenizers::text_marks(bytes, "")).jinja());
     CHECK(ChatTemplate::known_in(folder.path(), bytes) == name);
+  }
+}
+
+TEST_CASE("a template is known by its whole text, however it is spelled") {
+  const tests::TemporaryFolder folder;
+  const auto known = [&](const std::string& jinja) {
+    write(folder.path() / "chat_template.jinja", jinja);
+    return ChatTemplate::known_in(folder.path(), bytes).value_or("none");
+  };
+  // ChatML with a prompt for an answer, as most have it.
+  CHECK(known("{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + "
+              "'\\n'}}"
+              "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}") == "chatml");
+  CHECK(known("{%- if not add_generation_prompt is defined -%}\n  {% set add_generation_prompt = false %}\n{% endif -%}\n"
+              "{%- for x in messages -%}\n  {{- \"<|im_start|>\" ~ x.role ~ \"\n\" + (x.content + '<|im_end|>\\n') -}}\n"
+              "{%- endfor -%}\n{# the end #}\n") == "chatml");
+  CHECK(known("{% for m in messages %}{% if m['role'] == 'user' %}{{ '<|im_start|>user\\n' + m['content'] + '<|im_end|>\\n' }}"
+              "{% elif (m['role'] == 'assistant') %}{{ '<|im_start|>assistant\\n' + m['content'] + '<|im_end|>\\n' }}"
+              "{% else %}{{ '<|im_start|>system\\n' + m['content'] + '<|im_end|>\\n' }}{% endif %}{% endfor %}") == "chatml");
+  // Zephyr on lines of their own, whose ends are dropped behind statements alone.
+  const std::string zephyr =
+      "{% for message in messages %}\n{% if message['role'] == 'user' %}\n{{ '<|user|>\\n' + message['content'] + eos_token "
+      "}}\n"
+      "{% elif message['role'] == 'system' %}\n{{ '<|system|>\\n' + message['content'] + eos_token }}\n"
+      "{% elif message['role'] == 'assistant' %}\n{{ '<|assistant|>\\n'  + message['content'] + eos_token }}\n{% endif %}\n"
+      "{% if loop.last and add_generation_prompt %}\n{{ '<|assistant|>' }}\n{% endif %}\n{% endfor %}";
+  CHECK(known(zephyr) == "zephyr");
+  CHECK(known(zephyr + "\n") == "zephyr");
+  CHECK(known(zephyr + "\n\n\n") == "none");
+  CHECK(known("{% for m in messages %}{{ '<|' + m['role'] + '|>\\n' }}{% if m['role'] == 'assistant' %}{% generation %}"
+              "{{ m['content'] + eos_token }}{% endgeneration %}{% else %}{{ m['content'] + eos_token }}{% endif %}{{ '\\n' }}"
+              "{% endfor %}") == "zephyr");
+  const std::string llama3 =
+      "{% set loop_messages = messages %}{% for message in loop_messages %}{% set content = '<|start_header_id|>' + "
+      "message['role'] + "
+      "'<|end_header_id|>\\n\\n'+ message['content'] | trim + '<|eot_id|>' %}{% if loop.index0 == 0 %}"
+      "{% set content = bos_token + content %}{% endif %}{{ content }}{% endfor %}";
+  const std::string header = "{{ '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}";
+  CHECK(known(llama3 + header) == "llama3");
+  CHECK(known(llama3 + "{% if add_generation_prompt %}" + header + "{% endif %}") == "llama3");
+  CHECK(known(llama3 + "{% if add_generation_prompt %}" + header + "{% else %}{{ eos_token }}{% endif %}") == "none");
+  const std::string turns =
+      "{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Conversation roles must alternate') }}"
+      "{% endif %}";
+  const std::string llama2 =
+      "{% if messages[0]['role'] == 'system' %}{% set loop_messages = messages[1:] %}{% set system_message = "
+      "messages[0]['content'] %}"
+      "{% else %}{% set loop_messages = messages %}{% set system_message = false %}{% endif %}{% for message in loop_messages "
+      "%}" +
+      turns +
+      "{% if loop.index0 == 0 and system_message != false %}{% set content = '<<SYS>>\\n' + system_message + "
+      "'\\n<</SYS>>\\n\\n' + "
+      "message['content'] %}{% else %}{% set content = message['content'] %}{% endif %}{% if message['role'] == 'user' %}"
+      "{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}{% elif message['role'] == 'assistant' %}"
+      "{{ ' '  + content.strip() + ' ' + eos_token }}{% endif %}{% endfor %}";
+  CHECK(known(llama2) == "llama2");
+  const std::string mistral =
+      "{{ bos_token }}{% for message in messages %}" + turns +
+      "{% if message['role'] == 'user' %}{{ '[INST] ' + message['content'] + ' [/INST]' }}"
+      "{% elif message['role'] == 'assistant' %}{{ message['content'] + eos_token}}"
+      "{% else %}{{ raise_exception('Only user and assistant roles are supported!') }}{% endif %}{% endfor %}";
+  CHECK(known(mistral) == "mistral");
+  const auto changed = [](std::string text, const std::string& from, const std::string& to) {
+    return text.replace(text.find(from), from.size(), to);
+  };
+  CHECK(known(changed(mistral, "+ eos_token", "+ eos_token + ' '")) == "none");
+  CHECK(known(changed(llama2, "' '  + content.strip()", "' '  + content")) == "none");
+  CHECK(known(changed(zephyr, "'<|user|>\\n' + message['content'] + eos_token", "'<|user|>\\n' + message['content']")) ==
+        "none");
+  // Without a header of the system's, and with answers whose header ends the user's turn.
+  CHECK(known("{% if messages[0]['role'] == 'system' %}{% set system = messages[0]['content'] %}{% endif %}"
+              "{% if system is defined %}{{ system }}{% endif %}{% for m in messages %}{% set content = m['content'] %}"
+              "{% if m['role'] == 'user' %}{{ '<|im_start|>user\\n' + content + '<|im_end|>\\n<|im_start|>assistant\\n' }}"
+              "{% elif m['role'] == 'assistant' %}{{ content + '<|im_end|>' + '\\n' }}{% endif %}{% endfor %}") == "none");
+  // What is none of Jinja, or more than is read here.
+  for (const char* const text :
+       {"{% for m in messages %}", "{{ '<|im_start|>", "{% endfor %}", "{% if %}", "{% macro a() %}{% endmacro %}",
+        "{% raw %}{{ x }}{% endraw %}", "{{ '\\u0041' }}", "{%+ if x %}{% endif %}", "{#", "{", "{{ }}"}) {
+    CHECK(known(text) == "none");
   }
 }

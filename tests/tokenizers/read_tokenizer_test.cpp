@@ -80,7 +80,8 @@ TEST_CASE("a small tokenizer is read") {
   CHECK(tokenizer.decode(Numbers{5, 4, 1}, {.skip_special_tokens = true}) == "abcb");
   CHECK_THROWS_WITH(tokenizer.encode("abd"), ContainsSubstring("no token for \"d\""));
   CHECK_THROWS_WITH(tokenizer.encode("ab\xFF"), ContainsSubstring("byte 2 of 3 is 0xFF"));
-  CHECK_THROWS_WITH(tokenizer.decode(Numbers{7}), ContainsSubstring("7 is no token"));
+  CHECK(tokenizer.decode(Numbers{7, 4, 900, 1}) == "abcb");  // models may have more rows than there are tokens
+  CHECK_THROWS_WITH(tokenizer.spelling(7), ContainsSubstring("7 is no token"));
   CHECK_THROWS_WITH(tokenizer.decode(Numbers{-1}), ContainsSubstring("-1 is no token"));
 }
 
@@ -230,6 +231,85 @@ TEST_CASE("files and folders without a tokenizer are errors") {
   fs::create_directory(folder.path() / "other" / "tokenizer.json");
   CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path() / "other"), ContainsSubstring("can't be read"));
   CHECK_THROWS_WITH(tokenizers::read_gpt2(folder.path() / "a", folder.path() / "b"), ContainsSubstring("can't be read"));
+}
+
+TEST_CASE("a tokenizer that is not known is told by its file") {
+  const TemporaryFolder folder;
+  CHECK_FALSE(tokenizers::has_tokenizer(folder.path()));
+  write(folder.path() / "config.json", "{}");
+  write(folder.path() / "model.safetensors", "");
+  CHECK_FALSE(tokenizers::has_tokenizer(folder.path()));
+  for (const char* const name : {"qwen.tiktoken", "spiece.model", "tekken.json", "vocab.json", "tokenization_baichuan.py"}) {
+    CAPTURE(name);
+    write(folder.path() / name, "x");
+    CHECK_THROWS_WITH(tokenizers::has_tokenizer(folder.path()), ContainsSubstring(std::string("though it has ") + name));
+    CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path()), ContainsSubstring(name));
+    fs::remove(folder.path() / name);
+  }
+  // What Meta calls a model: the first lines of a file of tiktoken.
+  write(folder.path() / "tokenizer.model", "IQ== 0\nIg== 1\n");
+  CHECK(tokenizers::has_tokenizer(folder.path()));
+  CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path()), ContainsSubstring("a file of tiktoken") &&
+                                                                   ContainsSubstring("tokenizer.model") &&
+                                                                   ContainsSubstring("tokenizer.json"));
+  write(folder.path() / "tokenizer.model", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 499723\n");
+  CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path() / "tokenizer.model"), ContainsSubstring("a pointer of Git LFS"));
+}
+
+TEST_CASE("tokens that a folder adds to vocab.json and vocab.txt are found") {
+  const TemporaryFolder folder;
+  json vocabulary;
+  for (const char letter : std::string("abcdefghijklmnopqrstuvwxyz")) vocabulary[std::string(1, letter)] = vocabulary.size();
+  write(folder.path() / "vocab.json", vocabulary.dump());
+  write(folder.path() / "merges.txt", "");
+  write(folder.path() / "added_tokens.json", R"({"<|im_end|>": 27, "<x>": 26})");
+  write(folder.path() / "special_tokens_map.json", R"({"eos_token": {"content": "<|im_end|>", "lstrip": true}})");
+  const auto read_folder = [&] { return tokenizers::read_tokenizer(folder.path()); };
+  CHECK(read_folder().encode("a<x>b<|im_end|>") == Numbers{0, 26, 1, 27});
+  CHECK(read_folder().vocabulary_size() == 28);
+  CHECK(read_folder().decode(Numbers{0, 26, 27}, {.skip_special_tokens = true}) == "a<x>");
+  // What tokenizer_config.json says counts alone.
+  write(folder.path() / "tokenizer_config.json",
+        R"({"added_tokens_decoder": {"30": {"content": "<y>", "lstrip": true, "special": true, "normalized": false}}})");
+  CHECK(read_folder().encode("a <y>b") == Numbers{0, 30, 1});
+  CHECK(read_folder().find("<x>") == std::nullopt);
+  CHECK(read_folder().is_special(30));
+  write(folder.path() / "tokenizer_config.json", R"({"added_tokens_decoder": {"thirty": {"content": "<y>"}}})");
+  CHECK_THROWS_WITH(read_folder(), ContainsSubstring("not \"thirty\"") && ContainsSubstring("added_tokens_decoder"));
+  write(folder.path() / "tokenizer_config.json",
+        R"({"added_tokens_decoder": {"30": {"content": "<y>", "single_word": true}}})");
+  CHECK_THROWS_WITH(read_folder(), ContainsSubstring("single_word"));
+  write(folder.path() / "tokenizer_config.json", "{}");
+  write(folder.path() / "added_tokens.json", R"({"<y>": "30"})");
+  CHECK_THROWS_WITH(read_folder(), ContainsSubstring("<y>") && ContainsSubstring("added_tokens.json"));
+  write(folder.path() / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n");
+  write(folder.path() / "added_tokens.json", R"({"<Y>": 7})");
+  CHECK(read_folder().encode("a<Y>b<y>") == Numbers{2, 5, 7, 6, 7, 3});  // it is found in lowercase texts
+}
+
+TEST_CASE("a tokenizer begins a text where its first character is, whatever a normalizer takes") {
+  json file = of_words();
+  file["pre_tokenizer"] =
+      json::parse(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "first", "split": false})");
+  const auto with = [&](const char* normalizer) {
+    file["normalizer"] = json::parse(normalizer);
+    return read(file);
+  };
+  const auto bare = [](const Tokenizer& tokenizer, const char* text) {
+    return tokenizer.encode(text, {.add_special_tokens = false});
+  };
+  const Tokenizer takes = with(R"({"type": "Replace", "pattern": {"String": "c"}, "content": ""})");
+  CHECK(bare(takes, "ab") == Numbers{7, 3});
+  CHECK(bare(takes, "cab") == Numbers{3});  // as tokenizers of Hugging Face: what begins is gone
+  CHECK(bare(takes, "ccab") == Numbers{3});
+  CHECK(takes.encode_with_offsets("cab", {.add_special_tokens = false}).tokens == Numbers{3});
+  const Tokenizer makes_two = with(R"({"type": "Sequence", "normalizers": [
+      {"type": "Replace", "pattern": {"String": "b"}, "content": "ca"},
+      {"type": "Replace", "pattern": {"String": "c"}, "content": ""}]})");
+  CHECK(bare(makes_two, "ba") == Numbers{7, 0, 0});  // the first a comes from the b, which begins the text
+  const Tokenizer puts_before = with(R"({"type": "Prepend", "prepend": "a"})");
+  CHECK(bare(puts_before, "bc") == Numbers{7, 4});
+  CHECK(bare(puts_before, "a<pad>b") == Numbers{7, 0, 0, 6, 3});
 }
 
 TEST_CASE("files of tiktoken with faults are refused") {

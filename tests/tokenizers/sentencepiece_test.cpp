@@ -57,7 +57,47 @@ TEST_CASE("what stands around texts of sentencepiece says the folder") {
     const Numbers both = with(R"({"add_bos_token": true, "add_eos_token": true})");
     REQUIRE(both.size() == bare.size() + 2);
     CHECK((both.front() == 1 && both.back() == 2));
+    CHECK(tokenizers::read_tokenizer(folder.path()).decode(Numbers{bare.front(), 1 << 20}) ==
+          tokenizers::read_tokenizer(folder.path()).decode(Numbers{bare.front()}));
     std::ofstream(folder.path() / "tokenizer.model") << "no model";
     CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path()), ContainsSubstring("sentencepiece can't read a model"));
+  }
+}
+
+TEST_CASE("tokens that a folder adds to a model of sentencepiece are found") {
+  for (const tests::Fixture& set : tests::fixtures_of_kind("tokenizers")) {
+    const tests::TemporaryFolder folder;
+    std::filesystem::copy_file(model(set, "bpe"), folder.path() / "tokenizer.model");
+    const auto config = [&](const char* text) { std::ofstream(folder.path() / "tokenizer_config.json") << text; };
+    const auto read_folder = [&] { return tokenizers::read_tokenizer(folder.path()); };
+    config(R"({"legacy": true, "eos_token": "<|end|>"})");
+    const auto pieces = read_folder().vocabulary_size();
+    const Numbers word = read_folder().encode("user");
+    const auto first = static_cast<std::int32_t>(pieces);
+    std::ofstream(folder.path() / "added_tokens.json")
+        << fmt::format(R"({{"<|start|>": {}, "<|end|>": {}}})", pieces, pieces + 1);
+    const auto joined = [](Numbers numbers, const Numbers& more, std::int32_t last) {
+      numbers.insert(numbers.end(), more.begin(), more.end());
+      numbers.push_back(last);
+      return numbers;
+    };
+    const Tokenizer added = read_folder();
+    CHECK(added.vocabulary_size() == pieces + 2);
+    CHECK(added.encode("<|start|>user<|end|>") == joined({first}, word, first + 1));
+    CHECK((added.is_special(first + 1) && !added.is_special(first)));
+    CHECK(added.decode(Numbers{first, first + 1}, {.skip_special_tokens = true}) == "<|start|>");
+    CHECK(added.find("<|end|>") == first + 1);
+    CHECK(added.encode_with_offsets("<|start|>user").offsets[0].end == 9);
+    // Where an added token begins no text, no space stands before what follows.
+    config(R"({"legacy": false})");
+    const Numbers bare = read_folder().encode("<|start|>user");
+    CHECK(read_folder().decode(bare) == "<|start|>user");
+    CHECK(added.decode(joined({first}, word, first + 1)) == "<|start|> user<|end|>");
+    CHECK(read_folder().encode("user") == word);
+    // What tokenizer_config.json says counts alone, also of pieces.
+    config(R"({"legacy": true, "added_tokens_decoder": {"5": {"content": "<five>", "special": true}}})");
+    CHECK(read_folder().encode("<five>") == Numbers{5});
+    CHECK(read_folder().spelling(5) == "<five>");
+    CHECK(read_folder().vocabulary_size() == pieces);
   }
 }

@@ -29,7 +29,8 @@ TEST_CASE("bytes become tokens and text again") {
   CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
   CHECK(tokenizer.find("a") == 97);
   CHECK_FALSE(tokenizer.find("ab").has_value());
-  CHECK_THROWS_WITH(tokenizer.decode(Numbers{256}), ContainsSubstring("256"));
+  CHECK(tokenizer.decode(Numbers{97, 256, 98}) == "ab");
+  CHECK_THROWS_WITH(tokenizer.spelling(256), ContainsSubstring("256"));
   CHECK_THROWS_AS(tokenizer.decode(Numbers{-1}), Error);
   const auto pair = tokenizer.encode_pair("a", "bc");
   CHECK(pair.tokens == Numbers{97, 98, 99});
@@ -239,6 +240,26 @@ TEST_CASE("added tokens are found, the longest of those that begin first") {
   CHECK(split("to  <mask> b", true) == "(to)[  <mask>]( )[b]");
   CHECK(split("", true).empty());
   CHECK(split("<", true) == "(<)");
+}
+
+TEST_CASE("white space that an added token took along is no token again") {
+  const auto found = [](std::string_view text, bool strips_left, bool strips_right) {
+    tokenizers::AddedTokenFinder finder;
+    finder.add({.content = " ", .strips_left = strips_left, .strips_right = strips_right});
+    finder.add({.content = "X", .strips_right = true});
+    std::string parts;
+    finder.split(
+        text, true, [&](const Range& range) { parts += "(" + std::string(text.substr(range.begin, range.count())) + ")"; },
+        [&](const Range& range, const auto&) { parts += "[" + std::string(text.substr(range.begin, range.count())) + "]"; });
+    return parts;
+  };
+  CHECK(found("a    b", true, true) == "(a)[    ](b)");
+  CHECK(found("   ", true, true) == "[   ]");
+  CHECK(found("a \n\n b", true, true) == "(a)[ \n\n ](b)");
+  CHECK(found("a  b   c", true, true) == "(a)[  ](b)[   ](c)");
+  CHECK(found("a \n\n b", true, false) == "(a)[ ][\n\n ](b)");
+  CHECK(found("aX  b", true, false) == "(a)[X  ](b)");
+  CHECK(found("a  b", false, false) == "(a)[ ][ ](b)");
 }
 
 TEST_CASE("regular expressions keep their meaning") {

@@ -1,8 +1,10 @@
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
 #include "fixtures.hpp"
+#include "temporary_folder.hpp"
 #include "trireme/tokenizers/read_tokenizer.hpp"
 
 using namespace trireme;
@@ -144,4 +146,33 @@ TEST_CASE("long words and long texts are encoded") {
       }
     }
   }
+}
+
+TEST_CASE("each character of a run that a normal form changes has its own offsets") {
+  const tests::TemporaryFolder folder;
+  // Of the texts, the characters of all forms, each a token.
+  const auto offsets = [&](const char* form, const std::vector<std::string>& vocabulary, const std::string& text) {
+    json file = json::parse(R"({"added_tokens": [], "pre_tokenizer": null, "post_processor": null, "decoder": null,
+                                "model": {"type": "BPE", "vocab": {}, "merges": []}})");
+    for (const std::string& each : vocabulary) file["model"]["vocab"][each] = file["model"]["vocab"].size();
+    file["normalizer"]["type"] = form;
+    std::ofstream(folder.path() / "tokenizer.json") << file.dump();
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+    for (const Range& range : tokenizers::read_tokenizer(folder.path()).encode_with_offsets(text).offsets) {
+      ranges.emplace_back(range.begin, range.end);
+    }
+    return ranges;
+  };
+  using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  const std::vector<std::string> jamo{"\u1100", "\u1102", "\u1112", "\u1161", "\u1173", "\u11ab", "\u11af", "\u11a8"};
+  CHECK(offsets("NFD", jamo, "\uac00\ub098") == Ranges{{0, 3}, {0, 3}, {3, 6}, {3, 6}});
+  CHECK(offsets("NFD", jamo, "\ud55c\uae00") == Ranges{{0, 3}, {0, 3}, {0, 3}, {3, 6}, {3, 6}, {3, 6}});
+  CHECK(offsets("NFKD", jamo, "\uac01\u11a8") == Ranges{{0, 3}, {0, 3}, {0, 3}, {3, 6}});
+  CHECK(offsets("NFKC", {"A", "B", "f", "i", "l"}, "\uff21\uff22\ufb01\ufb02") ==
+        Ranges{{0, 3}, {3, 6}, {6, 9}, {6, 9}, {9, 12}, {9, 12}});
+  CHECK(offsets("NFD", {"e", "\u0300", "\u0301"}, "\u00e9\u0301\u00e8") == Ranges{{0, 2}, {0, 2}, {2, 4}, {4, 6}, {4, 6}});
+  CHECK(offsets("NFD", {"\u0308", "\u0301", "a"}, "\u0344a") == Ranges{{0, 2}, {0, 2}, {2, 3}});
+  // What joins goes on with what is before it.
+  CHECK(offsets("NFC", {"\uac01", "\u11a8"}, "\u1100\u1161\u11a8\u11a8") == Ranges{{0, 9}, {9, 12}});
+  CHECK(offsets("NFKC", {"\uac00", "\u1100"}, "\u1100\uffc2\u1100") == Ranges{{0, 6}, {6, 9}});  // a vowel of half the width
 }

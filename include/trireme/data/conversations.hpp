@@ -25,8 +25,10 @@ struct Conversation {
 //   {"prompt": "What is 2 + 2?", "completion": "4"}
 //   {"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]}
 //
-// A prompt is the user's message, a completion the assistant's. Other keys say nothing. A line that is no such object, without
-// an answer or with an empty one, is an Error that names file and line.
+// A prompt is the user's message, a completion the assistant's. An answer with "weight": 0 or "train": false is in the text and
+// not learnt. Keys of a message that no template writes, as tool_calls, are an Error, as are tools and a system prompt beside
+// the messages; other keys of a line say nothing. A line that is no such object, without an answer that is learnt or with an
+// empty one, is an Error that names file and line, and of what is no JSON the byte and the reason.
 std::vector<Conversation> read_conversations(const std::filesystem::path& path);
 
 // Tokens and what is learnt: the answers of the assistant, each with the token that ends it; other targets are no_target.

@@ -18,6 +18,7 @@ namespace tokenizers {
 struct Message {
   std::string role;  // "system", "user" or "assistant"
   std::string content;
+  bool learnt = true;  // of an assistant's: false: it is in the text, and not learnt
 };
 
 // How the tokens are spelled that begin and end a text, as <s> and </s>: transformers' bos_token and eos_token. Empty: there is
@@ -33,12 +34,12 @@ TextMarks text_marks(const Tokenizer& tokenizer, const std::filesystem::path& pa
 
 struct ChatText {
   std::string text;
-  std::vector<Range> learnt;  // bytes: the assistant's turns, with what ends them
+  std::vector<Range> learnt;  // bytes: the assistant's turns that are learnt, with what ends them
 };
 
 struct ChatTokens {
   std::vector<std::int32_t> tokens;
-  std::vector<bool> learnt;  // of each token, whether it is one of the assistant's
+  std::vector<bool> learnt;  // of each token, whether it is one of an answer that is learnt
 };
 
 // How a conversation becomes a text for a model, as by apply_chat_template of transformers.
@@ -60,8 +61,11 @@ class ChatTemplate {
 
   static std::vector<std::string> names();
   // The name of what a model's folder has in chat_template.jinja or in tokenizer_config.json, or that of a file's folder; none:
-  // it has no template, or one that does something else. What jinja() gives is known.
+  // it has no template, or one that is not known. One is known where its whole text is, but for spellings that change nothing:
+  // white space and quotes within tags, names of variables, what is said to begin an answer. What jinja() gives is known.
   static std::optional<std::string> known_in(const std::filesystem::path& path, const Tokenizer& tokenizer);
+  // Which file of the folder has a template, known or not; none: it has no template.
+  static std::optional<std::filesystem::path> file_in(const std::filesystem::path& path);
 
   // A role that is unknown or out of order is an Error.
   ChatText render(std::span<const Message> messages) const;
@@ -75,6 +79,7 @@ class ChatTemplate {
 
  private:
   struct Style {
+    std::string begin = {}, end = {};                      // bos_token and eos_token of its template
     std::string opening = {};                              // of the text
     std::string before_system = {}, after_system = {};     // around a system message
     std::string before_user = {}, after_user = {};         // around a user's

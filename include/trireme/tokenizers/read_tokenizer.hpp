@@ -12,7 +12,8 @@ namespace trireme TRIREME_EXPORT {
 namespace tokenizers {
 
 // The tokenizer of a model's folder, or a file of one: tokenizer.json of Hugging Face, else tokenizer.model of sentencepiece,
-// else vocab.txt of BERT, else vocab.json and merges.txt of GPT-2.
+// else vocab.txt of BERT, else vocab.json and merges.txt of GPT-2. Tokens that the folder adds, by added_tokens_decoder of its
+// tokenizer_config.json or by added_tokens.json, belong to those without tokenizer.json, which has them.
 //
 // Of tokenizer.json: BPE and WordPiece models, byte-level or with byte fallback; the normalizers BertNormalizer, Lowercase,
 // NFC, NFD, NFKC, NFKD, Prepend, Replace, Sequence; the pre-tokenizers BertPreTokenizer, ByteLevel, Digits,
@@ -20,7 +21,7 @@ namespace tokenizers {
 // the decoders of these. Any other kind or option is an Error that names it.
 Tokenizer read_tokenizer(const std::filesystem::path& path);
 
-// Whether a folder has one of these files.
+// Whether a folder has one of these files. One with files of another tokenizer is an Error that names the first of them.
 bool has_tokenizer(const std::filesystem::path& folder);
 
 // How texts are split before bytes are merged: the regular expressions of known tokenizers.

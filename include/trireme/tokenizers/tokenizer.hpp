@@ -53,7 +53,8 @@ class Tokenizer {
   // pairs puts one behind the other.
   Encoding encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options = {}) const;
 
-  // What is no UTF-8 becomes U+FFFD, but for bytes(). A number that is no token is an Error.
+  // What is no UTF-8 becomes U+FFFD, but for bytes(). A number that no token has is left out, as models may have more rows than
+  // their tokenizer has tokens; one below 0 is an Error.
   std::string decode(std::span<const std::int32_t> tokens, const DecodeOptions& options = {}) const;
 
   bool is_of_bytes() const;  // bytes()

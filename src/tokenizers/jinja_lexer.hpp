@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Templates of Jinja as transformers reads them, with trim_blocks and lstrip_blocks.
+namespace trireme::tokenizers {
+
+struct JinjaToken {
+  enum class Kind : std::uint8_t { name, number, text, sign };
+  Kind kind;
+  std::string value;  // of a text what it stands for
+
+  bool operator==(const JinjaToken&) const = default;
+  bool is_sign(std::string_view sign) const { return kind == Kind::sign && value == sign; }
+  bool is_name(std::string_view name) const { return kind == Kind::name && value == name; }
+};
+using JinjaTokens = std::vector<JinjaToken>;
+
+struct JinjaPart {
+  enum class Kind : std::uint8_t { text, output, statement };
+  Kind kind;
+  std::string text = {};    // as it is written, of a text
+  JinjaTokens tokens = {};  // of {{ }} and {% %}
+};
+
+// Without comments and empty texts; none: this is no template, or has what is not read here.
+std::optional<std::vector<JinjaPart>> lex_jinja(std::string_view source);
+
+}  // namespace trireme::tokenizers
