@@ -39,11 +39,9 @@ void refuse_others(const ConfigFile& config) {
   config.expect("bias", "none");
   for (const char* key : {"lora_bias", "use_dora", "use_qalora", "ensure_weight_tying"}) config.expect(key, false);
   for (const char* key : {"alpha_pattern", "rank_pattern", "loftq_config"}) config.expect(key, nlohmann::json::object());
-  for (const char* key : {"modules_to_save", "exclude_modules", "layers_to_transform", "layer_replication", "target_parameters",
-                          "trainable_token_indices", "alora_invocation_tokens", "arrow_config", "kasa_config",
-                          "megatron_config", "monteclora_config", "use_bdlora", "velora_config"}) {
-    config.expect(key, nullptr);
-  }
+  config.expect_nothing({"modules_to_save", "exclude_modules", "layers_to_transform", "layer_replication", "target_parameters",
+                         "trainable_token_indices", "alora_invocation_tokens", "arrow_config", "kasa_config", "megatron_config",
+                         "monteclora_config", "use_bdlora", "velora_config"});
   config.ignore({"auto_mapping", "base_model_name_or_path", "corda_config", "eva_config", "fan_in_fan_out", "inference_mode",
                  "layers_pattern", "lora_ga_config", "megatron_core", "peft_version", "qalora_group_size", "revision",
                  "task_type"});

@@ -14,15 +14,16 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
 }
 
 // Tensors that files hold beside the parameters.
-bool is_beside_gpt2(std::string_view name) {
-  return name == "lm_head.weight" || ends_with_any(name, {".attn.bias", ".attn.masked_bias"});
-}
+bool is_beside_gpt2(std::string_view name) { return ends_with_any(name, {".attn.bias", ".attn.masked_bias"}); }
 
 }  // namespace
 
 nn::WeightsFormat gpt2_format(DType dtype) {
-  return {
-      .stored_transposed = stored_transposed, .passed_over = is_beside_gpt2, .optional_prefix = "transformer.", .dtype = dtype};
+  return {.stored_transposed = stored_transposed,
+          .passed_over = is_beside_gpt2,
+          .optional_prefix = "transformer.",
+          .repeated = {{.name = "lm_head.weight", .of = "transformer.wte.weight"}},
+          .dtype = dtype};
 }
 
 bool stored_transposed(std::string_view parameter) {

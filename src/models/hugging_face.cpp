@@ -10,7 +10,6 @@ namespace trireme::models {
 namespace {
 
 bool is_beside(std::string_view name) { return name.ends_with(".rotary_emb.inv_freq"); }
-bool is_beside_or_tied(std::string_view name) { return is_beside(name) || name == "lm_head.weight"; }
 
 // Queries, keys and values are three tensors in the file, and each expert has its own.
 nn::WeightsFormat format_of(const LlamaOptions& options, DType dtype) {
@@ -19,8 +18,9 @@ nn::WeightsFormat format_of(const LlamaOptions& options, DType dtype) {
       {{"q_proj", size * options.heads},
        {"k_proj", size * (options.kv_heads == 0 ? options.heads : options.kv_heads)},
        {"v_proj", size * (options.kv_heads == 0 ? options.heads : options.kv_heads)}}};
-  return {.passed_over = options.tied ? is_beside_or_tied : is_beside,
-          .optional_prefix = "model.",  // which a LlamaModel lacks
+  return {.passed_over = is_beside,
+          .optional_prefix = llama_prefix,
+          .repeated = options.tied ? std::vector{llama_head()} : std::vector<nn::RepeatedTensor>{},
           .parts =
               [projections, options](const std::string& parameter) {
                 std::vector<nn::StoredRows> parts = stored_experts(options, parameter);

@@ -13,10 +13,12 @@ constexpr EncoderNames names_in_bert{.query_key_value = "attention.self.",
                                      .norm1 = "attention.output.LayerNorm",
                                      .norm2 = "output.LayerNorm"};
 
-// What files of older versions hold beside the parameters: places, and the decoder, which is the token embedding.
+// What files hold beside the parameters: places in older versions, and what tells whether a sentence follows another.
 bool is_beside_bert(std::string_view name) {
-  return name == "bert.embeddings.position_ids" || name.starts_with("cls.predictions.decoder.");
+  return name == "bert.embeddings.position_ids" || name.starts_with("cls.seq_relationship.");
 }
+// The pooler is the classifier's.
+bool is_beside_masked_bert(std::string_view name) { return is_beside_bert(name) || name.starts_with("bert.pooler."); }
 
 // The first BERTs called weight and bias of norms gamma and beta.
 std::string older_name(std::string_view name) {
@@ -29,9 +31,11 @@ std::string older_name(std::string_view name) {
 }
 
 nn::WeightsFormat format_of(const BertOptions& options, DType dtype) {
-  return {.passed_over = is_beside_bert,
+  return {.passed_over = options.classes > 0 ? is_beside_bert : is_beside_masked_bert,
           .optional_prefix = "bert.",  // which a BertModel lacks
           .older_name = older_name,
+          .repeated = {{.name = "cls.predictions.decoder.weight", .of = "bert.embeddings.word_embeddings.weight"},
+                       {.name = "cls.predictions.decoder.bias", .of = "cls.predictions.bias"}},
           .parts = [width = options.width](const std::string& parameter) -> std::vector<nn::StoredRows> {
             const std::array<std::pair<std::string_view, std::string_view>, 3> modules{
                 {{"classification.pooler.", "bert.pooler.dense."},
@@ -71,11 +75,10 @@ BertOptions bert_options(const std::filesystem::path& path) {
     if (options.classes < 2) config.refuse("id2label", "2 classes or more");
   }
   config.expect("problem_type", "single_label_classification");
-  config.expect("classifier_dropout", options.dropout);
+  if (config.has("classifier_dropout")) options.classifier_dropout = probability_of(config, "classifier_dropout", 0);
   config.expect("tie_word_embeddings", true);
   config.expect("position_embedding_type", "absolute");
   if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
-  config.ignore({"num_labels", "gradient_checkpointing"});
   config.ignore({"pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
                  "directionality"});  // of the first BERTs, which nobody reads
   ignore_what_computes_nothing(config);
@@ -107,6 +110,7 @@ void save_pretrained(Model& model, const BertOptions& options, const std::filesy
                                 {"initializer_range", options.weight_deviation},
                                 {"tie_word_embeddings", true},
                                 {"pad_token_id", 0}};
+  if (options.classifier_dropout) config["classifier_dropout"] = *options.classifier_dropout;
   if (options.classes > 0) add_labels(config, options.labels, options.classes);
   save_folder(model, std::move(config), format_of(options, save.dtype), folder, save);
 }

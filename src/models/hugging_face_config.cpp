@@ -52,7 +52,7 @@ RotaryScaling yarn_scaling(const ConfigFile& rope, std::int64_t longest) {
 RotaryScaling scaling_of(const ConfigFile& rope, std::int64_t longest) {
   const std::string type = rope.text_or("rope_type", rope.text_or("type", "default"));
   rope.expect("partial_rotary_factor", 1.0);
-  rope.ignore({"rope_theta", "original_max_position_embeddings"});
+  rope.ignore({"rope_theta", "original_max_position_embeddings", "finetuned"});  // the last: whether it was trained so
   RotaryScaling scaling;
   if (type == "linear") {
     scaling = {.kind = RotaryScalingKind::linear, .factor = rope.number("factor")};
@@ -66,6 +66,31 @@ RotaryScaling scaling_of(const ConfigFile& rope, std::int64_t longest) {
   if (scaling.factor < 1) rope.refuse("factor", "a number from 1 on");
   rope.refuse_unknown();
   return scaling;
+}
+
+// Positions that a scaling is made for: configs may leave max_position_embeddings as it was before. Of a linear one it is
+// always the number before.
+std::int64_t positions_of(const RotaryScaling& scaling, std::int64_t said) {
+  const auto times_factor = [&scaling](double positions) {
+    constexpr double most = 1LL << 40;
+    return static_cast<std::int64_t>(std::min(most, std::floor(positions * scaling.factor)));
+  };
+  switch (scaling.kind) {
+    case RotaryScalingKind::none: return said;
+    case RotaryScalingKind::linear: return times_factor(static_cast<double>(said));
+    case RotaryScalingKind::llama3:  // reaches further than its models were trained for
+      if (static_cast<double>(said) > scaling.trained_positions) return said;
+      break;
+    case RotaryScalingKind::yarn: break;
+  }
+  return std::max(said, times_factor(scaling.trained_positions));
+}
+
+// What positions_of() makes these of.
+std::int64_t said_positions(const LlamaOptions& options) {
+  const RotaryScaling& scaling = options.rotary_scaling;
+  if (scaling.kind != RotaryScalingKind::linear) return options.block;
+  return static_cast<std::int64_t>(std::ceil(static_cast<double>(options.block) / scaling.factor - 1e-9));
 }
 
 double base_of(const ConfigFile& config, double otherwise) {
@@ -83,6 +108,7 @@ void read_rotary(const ConfigFile& config, double otherwise, LlamaOptions& optio
     if (rope.is_empty()) continue;
     options.rotary_base = base_of(rope, options.rotary_base);
     options.rotary_scaling = scaling_of(rope, options.block);
+    options.block = positions_of(options.rotary_scaling, options.block);
     break;
   }
   config.ignore({"rope_scaling", "rope_parameters"});
@@ -151,7 +177,8 @@ LlamaOptions llama_options(const std::filesystem::path& path) {
                        .vocabulary = config.integer("vocab_size", 2),
                        .block = config.integer_or("max_position_embeddings", longest),
                        .epsilon = not_negative(config, "rms_norm_eps", type == "mixtral" ? 1e-5 : 1e-6),
-                       .tied = config.flag_or("tie_word_embeddings", false),
+                       .tied = is_tied(config, path, llama_head(), llama_prefix),
+                       .unused_attention_dropout = probability_of(config, "attention_dropout", 0),
                        .weight_deviation = not_negative(config, "initializer_range", 0.02)};
   options.kv_heads = kv_heads_of(config, type, options.heads);
   options.head_size = config.integer_or("head_dim", type == "qwen3" ? 128 : 0, 2);
@@ -159,8 +186,6 @@ LlamaOptions llama_options(const std::filesystem::path& path) {
     config.refuse("num_attention_heads", "a divisor of hidden_size, or a head_dim");
   }
   config.expect("hidden_act", "silu");
-  config.expect("pretraining_tp", 1);
-  config.expect("attention_dropout", 0.0);
   if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
   options.query_key_norm = base == "qwen3";
   options.mlp_bias = base == "llama" && config.flag_or("mlp_bias", false);
@@ -180,6 +205,9 @@ LlamaOptions llama_options(const std::filesystem::path& path) {
     }
   }
   config.ignore({"sliding_window", "use_sliding_window"});
+  // Dropout that no Llama of transformers has, and of a classifier.
+  config.ignore({"classifier_dropout", "attention_probs_dropout_prob", "attn_pdrop", "embd_pdrop", "hidden_dropout",
+                 "hidden_dropout_prob", "resid_pdrop"});
   ignore_what_computes_nothing(config);
   config.refuse_unknown();
   return options;
@@ -253,10 +281,11 @@ nlohmann::ordered_json config_of(const LlamaOptions& given, DType dtype) {
                                 {"num_hidden_layers", options.layers},
                                 {"num_attention_heads", options.heads},
                                 {"num_key_value_heads", options.kv_heads == 0 ? options.heads : options.kv_heads},
-                                {"max_position_embeddings", options.block},
+                                {"max_position_embeddings", said_positions(options)},
                                 {"hidden_act", "silu"},
                                 {"rms_norm_eps", options.epsilon},
                                 {"initializer_range", options.weight_deviation},
+                                {"attention_dropout", options.unused_attention_dropout},
                                 {"tie_word_embeddings", options.tied},
                                 {"rope_theta", options.rotary_base},
                                 {"rope_scaling", rope_json(options.rotary_scaling)},

@@ -3,8 +3,14 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/models/llama.hpp"
+#include "trireme/nn/weights_format.hpp"
 
 namespace trireme::models {
+
+inline constexpr const char* llama_prefix = "model.";  // which a LlamaModel lacks
+
+// The output layer of a tied model.
+inline nn::RepeatedTensor llama_head() { return {.name = "lm_head.weight", .of = "model.embed_tokens.weight"}; }
 
 // The same, where all layers have the window or none, by `window` alone.
 LlamaOptions with_plain_windows(LlamaOptions options);

@@ -11,11 +11,16 @@ bool is_beside_neox(std::string_view name) {
   return name.ends_with(".attention.bias") || name.ends_with(".attention.masked_bias") ||
          name.ends_with(".rotary_emb.inv_freq");
 }
-bool is_beside_or_tied_neox(std::string_view name) { return is_beside_neox(name) || name == "embed_out.weight"; }
+
+constexpr const char* neox_prefix = "gpt_neox.";  // which a GPTNeoXModel lacks
+
+// The output layer of a tied model.
+nn::RepeatedTensor neox_head() { return {.name = "embed_out.weight", .of = "gpt_neox.embed_in.weight"}; }
 
 nn::WeightsFormat format_of(const GptNeoXOptions& options, DType dtype) {
-  return {.passed_over = options.tied ? is_beside_or_tied_neox : is_beside_neox,
-          .optional_prefix = "gpt_neox.",  // which a GPTNeoXModel lacks
+  return {.passed_over = is_beside_neox,
+          .optional_prefix = neox_prefix,
+          .repeated = options.tied ? std::vector{neox_head()} : std::vector<nn::RepeatedTensor>{},
           .dtype = dtype};
 }
 
@@ -41,16 +46,17 @@ void read_rotary(const ConfigFile& config, GptNeoXOptions& options) {
 GptOptions gpt_options(const std::filesystem::path& path) {
   const ConfigFile config = config_at(path);
   require_family(config, Family::gpt2);
-  const GptOptions options{.layers = count_of(config, "n_layer", 12),
-                           .heads = count_of(config, "n_head", 12),
-                           .width = config.integer_or("n_embd", 768),
-                           .block = config.integer_or("n_positions", 1024),
-                           .vocabulary = config.integer_or("vocab_size", 50257, 2),
-                           .dropout = probability_of(config, "resid_pdrop", 0.1),
-                           .attention_dropout = probability_of(config, "attn_pdrop", 0.1),
-                           .weight_deviation = not_negative(config, "initializer_range", 0.02)};
+  GptOptions options{.layers = count_of(config, "n_layer", 12),
+                     .heads = count_of(config, "n_head", 12),
+                     .width = config.integer_or("n_embd", 768),
+                     .block = config.integer_or("n_positions", 1024),
+                     .vocabulary = config.integer_or("vocab_size", 50257, 2),
+                     .dropout = probability_of(config, "resid_pdrop", 0.1),
+                     .attention_dropout = probability_of(config, "attn_pdrop", 0.1),
+                     .weight_deviation = not_negative(config, "initializer_range", 0.02)};
+  const double of_embedding = probability_of(config, "embd_pdrop", 0.1);
+  if (of_embedding != options.dropout) options.embedding_dropout = of_embedding;
   if (options.width % options.heads != 0) config.refuse("n_head", "a divisor of n_embd");
-  if (probability_of(config, "embd_pdrop", 0.1) != options.dropout) config.refuse("embd_pdrop", "what resid_pdrop is");
   if (config.integer_or("n_inner", 4 * options.width) != 4 * options.width) config.refuse("n_inner", "null, or 4 * n_embd");
   if (activation_of(config, "activation_function", ops::Activation::gelu_tanh) != ops::Activation::gelu_tanh) {
     config.refuse("activation_function", "gelu_new");
@@ -61,9 +67,9 @@ GptOptions gpt_options(const std::filesystem::path& path) {
   config.expect("add_cross_attention", false);
   config.expect("tie_word_embeddings", true);
   if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
+  // Of a head that chooses among texts, of GPT-1, and in which order attention computes the same.
   config.ignore({"reorder_and_upcast_attn", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
-                 "summary_type", "summary_use_proj", "task_specific_params", "gradient_checkpointing", "n_ctx", "n_special",
-                 "predict_special_tokens"});
+                 "summary_type", "summary_use_proj", "n_ctx", "n_special", "predict_special_tokens"});
   ignore_what_computes_nothing(config);
   config.refuse_unknown();
   return options;
@@ -86,7 +92,7 @@ void save_pretrained(Model& model, const GptOptions& options, const std::filesys
                                 {"n_head", options.heads},
                                 {"activation_function", "gelu_new"},
                                 {"resid_pdrop", options.dropout},
-                                {"embd_pdrop", options.dropout},
+                                {"embd_pdrop", options.embedding_dropout.value_or(options.dropout)},
                                 {"attn_pdrop", options.attention_dropout},
                                 {"layer_norm_epsilon", 1e-5},
                                 {"initializer_range", options.weight_deviation},
@@ -110,18 +116,17 @@ GptNeoXOptions gpt_neox_options(const std::filesystem::path& path) {
                          .epsilon = not_negative(config, "layer_norm_eps", 1e-5),
                          .parallel_residual = config.flag_or("use_parallel_residual", true),
                          .attention_bias = config.flag_or("attention_bias", true),
-                         .tied = config.flag_or("tie_word_embeddings", false),
+                         .tied = is_tied(config, path, neox_head(), neox_prefix),
+                         .unused_attention_dropout = probability_of(config, "attention_dropout", 0),
+                         .unused_hidden_dropout = probability_of(config, "hidden_dropout", 0),
                          .weight_deviation = not_negative(config, "initializer_range", 0.02)};
   if (options.width % options.heads != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
-  config.expect("attention_dropout", 0.0);
-  config.expect("hidden_dropout", 0.0);
-  config.expect("attention_probs_dropout_prob", 0);
-  config.expect("hidden_dropout_prob", 0);
   if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
   read_rotary(config, options);
   config.expect("rope_theta", options.rotary_base);  // beside rotary_emb_base, by some versions
   config.expect("partial_rotary_factor", options.rotary_share);
-  config.ignore({"classifier_dropout"});
+  // Dropout that no GPT-NeoX of transformers reads by these names, and of a classifier.
+  config.ignore({"classifier_dropout", "attention_probs_dropout_prob", "hidden_dropout_prob"});
   ignore_what_computes_nothing(config);
   config.refuse_unknown();
   return options;
@@ -147,6 +152,8 @@ void save_pretrained(Model& model, const GptNeoXOptions& options, const std::fil
                                 {"hidden_act", name_of_activation(options.activation)},
                                 {"layer_norm_eps", options.epsilon},
                                 {"initializer_range", options.weight_deviation},
+                                {"attention_dropout", options.unused_attention_dropout},
+                                {"hidden_dropout", options.unused_hidden_dropout},
                                 {"use_parallel_residual", options.parallel_residual},
                                 {"attention_bias", options.attention_bias},
                                 {"tie_word_embeddings", options.tied},

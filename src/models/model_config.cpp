@@ -87,39 +87,78 @@ void add_labels(nlohmann::ordered_json& config, const std::vector<std::string>& 
   }
 }
 
+bool is_tied(const ConfigFile& config, const std::filesystem::path& folder, const nn::RepeatedTensor& head,
+             const char* prefix) {
+  std::error_code unknown;
+  if (!config.flag_or("tie_word_embeddings", false)) return false;
+  return !std::filesystem::is_directory(folder, unknown) ||
+         !nn::repeats_differ(folder.string(), {.optional_prefix = prefix, .repeated = {head}});
+}
+
 void ignore_what_computes_nothing(const ConfigFile& config) {
+  // Where the model comes from and which program made the folder, the names of classes among it: model_type says what is
+  // computed.
   config.ignore({"architectures",
                  "_name_or_path",
+                 "name_or_path",
                  "_commit_hash",
                  "auto_map",
-                 "bos_token_id",
-                 "eos_token_id",
-                 "pad_token_id",
-                 "use_cache",
-                 "torch_dtype",
-                 "dtype",
-                 "tokenizer_class",
-                 "id2label",
-                 "label2id",
-                 "problem_type",
+                 "custom_pipeline",
+                 "custom_pipelines",
                  "finetuning_task",
+                 "task_specific_params",
+                 "is_llama_config",
+                 "keys_to_ignore_at_inference",
+                 "language",
+                 "name",
+                 "num_steps",
                  "output_past",
-                 "return_dict",
-                 "chunk_size_feed_forward",
+                 "sbert_ce_default_activation_function",
+                 "sentence_transformers",
+                 "transformers_version",
+                 "transformers.js_config",
+                 "unsloth_fixed",
+                 "unsloth_version"});
+  // What a tokenizer and a text are told: numbers of special tokens, and how long texts are cut. Positions have keys of their
+  // own.
+  config.ignore({"bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "sep_token_id", "cls_token_id",
+                 "mask_token_id", "decoder_start_token_id", "tokenizer_class", "prefix", "max_sequence_length",
+                 "model_max_length", "tokenizer_model_max_length", "tokenizer_padding_side"});
+  // How generate() of transformers continues a text.
+  config.ignore({"bad_words_ids",
+                 "begin_suppress_tokens",
+                 "diversity_penalty",
+                 "do_sample",
+                 "early_stopping",
+                 "encoder_no_repeat_ngram_size",
+                 "exponential_decay_length_penalty",
+                 "forced_bos_token_id",
+                 "forced_eos_token_id",
+                 "length_penalty",
+                 "max_length",
+                 "max_new_tokens",
+                 "min_length",
+                 "no_repeat_ngram_size",
+                 "num_beam_groups",
+                 "num_beams",
+                 "num_return_sequences",
+                 "output_scores",
+                 "remove_invalid_values",
+                 "repetition_penalty",
+                 "return_dict_in_generate",
+                 "suppress_tokens",
                  "temperature",
                  "top_k",
                  "top_p",
-                 "do_sample",
-                 "max_length",
-                 "min_length",
-                 "max_new_tokens",
-                 "num_beams",
-                 "repetition_penalty",
-                 "is_llama_config",
-                 "unsloth_version",
-                 "transformers.js_config",
-                 "transformers_version",
-                 "_attn_implementation_autoset"});
+                 "typical_p"});
+  // The names of classes, and how a loss is chosen by them: where there is a classifier, its reader asks for them first.
+  config.ignore({"id2label", "label2id", "num_labels", "_num_labels", "problem_type"});
+  // How and in which type the same numbers are computed, kept and handed out. By pretraining_tp products are cut into parts
+  // that are put together again.
+  config.ignore({"dtype", "torch_dtype", "use_bfloat16", "use_cache", "gradient_checkpointing", "chunk_size_feed_forward",
+                 "pretraining_tp", "return_dict", "output_attentions", "output_hidden_states", "torchscript", "tf_legacy_loss",
+                 "xla_device", "attn_implementation", "_attn_implementation", "_attn_implementation_autoset",
+                 "_attn_implementation_internal", "_flash_attn_2_enabled", "use_flash_attention_2"});
 }
 
 }  // namespace trireme::models

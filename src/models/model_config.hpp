@@ -8,6 +8,7 @@
 
 #include "core/config_file.hpp"
 #include "trireme/models/hugging_face.hpp"
+#include "trireme/nn/weights_format.hpp"
 #include "trireme/ops/elementwise/elementwise_options.hpp"
 
 namespace trireme::models {
@@ -32,6 +33,10 @@ int count_of(const ConfigFile& config, std::string_view key, int otherwise = 0);
 std::vector<std::string> labels_of(const ConfigFile& config);
 bool are_standard(const std::vector<std::string>& labels);
 void add_labels(nlohmann::ordered_json& config, const std::vector<std::string>& labels, std::int64_t classes);
+
+// Whether the output layer is the token embedding: as the config says, unless the folder holds another one. transformers loads
+// that one too.
+bool is_tied(const ConfigFile& config, const std::filesystem::path& folder, const nn::RepeatedTensor& head, const char* prefix);
 
 // What says nothing of what a model computes, whichever it is.
 void ignore_what_computes_nothing(const ConfigFile& config);

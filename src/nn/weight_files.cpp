@@ -6,12 +6,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/float16.hpp"
+#include "trireme/core/json_fault.hpp"
 
 namespace trireme::nn {
 namespace {
@@ -38,9 +40,10 @@ void widen(const std::vector<std::byte>& bytes, std::vector<float>& values) {
 }  // namespace
 
 std::map<std::string, std::string> read_shard_index(const std::string& path) {
-  std::ifstream file(path);
-  const auto index = nlohmann::json::parse(file, nullptr, false);
-  if (index.is_discarded() || !index.is_object()) refuse_index(path, "is no JSON object");
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto index = nlohmann::json::parse(text, nullptr, false);
+  if (!index.is_object()) refuse_index(path, "is no JSON object" + why_no_json(text));
   const auto map = index.find("weight_map");
   if (map == index.end() || !map->is_object() || map->empty()) refuse_index(path, "has no weight_map with tensors");
   std::map<std::string, std::string> shards;
@@ -53,6 +56,13 @@ std::map<std::string, std::string> read_shard_index(const std::string& path) {
     shards[tensor] = name;
   }
   return shards;
+}
+
+bool has_weights(const std::string& path) {
+  const std::filesystem::path given(path);
+  std::error_code unknown;
+  if (!std::filesystem::is_directory(given, unknown)) return std::filesystem::exists(given, unknown);
+  return std::filesystem::exists(given / whole_name, unknown) || std::filesystem::exists(given / index_name, unknown);
 }
 
 WeightFiles::WeightFiles(const std::string& path) : path_(path) {

@@ -36,6 +36,9 @@ class WeightFiles {
   std::vector<StoredTensor> all_;
 };
 
+// Whether weights lie there.
+bool has_weights(const std::string& path);
+
 // What an index of shards says: from a tensor's name to that of its file, beside the index.
 std::map<std::string, std::string> read_shard_index(const std::string& path);
 

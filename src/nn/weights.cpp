@@ -34,8 +34,12 @@ std::vector<std::string> spellings(const std::string& name, const WeightsFormat&
   std::vector<std::string> all{name};
   const std::string_view prefix = format.optional_prefix;
   if (!prefix.empty() && name.starts_with(prefix)) all.push_back(name.substr(prefix.size()));
-  if (format.older_name == nullptr) return all;
-  for (std::size_t known = all.size(), at = 0; at < known; ++at) all.push_back(format.older_name(all[at]));
+  if (format.older_name != nullptr) {
+    for (std::size_t known = all.size(), at = 0; at < known; ++at) all.push_back(format.older_name(all[at]));
+  }
+  for (const RepeatedTensor& repeated : format.repeated) {
+    if (repeated.of == name) all.push_back(repeated.name);
+  }
   return all;
 }
 
@@ -45,6 +49,31 @@ StoredTensor find_stored(const WeightFiles& files, const std::string& name, cons
     if (!found) found = files.find(spelling);
   }
   return found;
+}
+
+bool same_values(const StoredTensor& a, const StoredTensor& b) {
+  const Shape& shape = a.entry->shape;
+  if (shape != b.entry->shape || !is_read(a.entry->dtype) || !is_read(b.entry->dtype)) return false;
+  const std::int64_t rows = shape.size() == 0 ? 1 : shape[0];
+  const std::int64_t at_once = std::max<std::int64_t>(1, (1 << 20) * rows / std::max<std::int64_t>(1, shape.numel()));
+  const auto same = [](float x, float y) { return x == y || (x != x && y != y); };
+  for (std::int64_t row = 0; row < rows; row += at_once) {
+    const Range part{row, std::min(row + at_once, rows)};
+    if (!std::ranges::equal(read_rows(a, part), read_rows(b, part), same)) return false;
+  }
+  return true;
+}
+
+// The first tensor that repeats another one with other values; null: none does.
+const RepeatedTensor* find_differing(const WeightFiles& files, const WeightsFormat& format) {
+  WeightsFormat alone = format;  // by their own names
+  alone.repeated.clear();
+  const auto differs = [&](const RepeatedTensor& repeated) {
+    const StoredTensor copy = find_stored(files, repeated.name, alone), of = find_stored(files, repeated.of, alone);
+    return copy && of && !same_values(copy, of);
+  };
+  const auto found = std::ranges::find_if(format.repeated, differs);
+  return found == format.repeated.end() ? nullptr : &*found;
 }
 
 // Rows of a parameter, or a buffer, and the tensor that holds them, which may be missing.
@@ -134,7 +163,8 @@ Found of_all_stages(const Axis& stages, const Found& here) {
 }
 
 std::vector<std::string> unexpected(const WeightFiles& files, const Found& found, const WeightsFormat& format) {
-  const std::set<std::string> known(found.present.begin(), found.present.end());
+  std::set<std::string> known(found.present.begin(), found.present.end());
+  for (const RepeatedTensor& repeated : format.repeated) known.insert(repeated.name);
   std::vector<std::string> names;
   for (const StoredTensor& tensor : files.all()) {
     if (!known.contains(tensor.entry->name) && !passed_over(tensor.entry->name, format)) names.push_back(tensor.entry->name);
@@ -254,6 +284,10 @@ void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, co
                .hint = "give the model the sizes of the file; other dtypes must be converted first"});
 }
 
+bool repeats_differ(const std::string& path, const WeightsFormat& format) {
+  return has_weights(path) && find_differing(WeightFiles(path), format) != nullptr;
+}
+
 template <typename T>
 LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
                            const LoadOptions& options) {
@@ -275,6 +309,12 @@ LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::
     if (!found.torn.empty()) refuse(path, lacks_a_tensor, found.torn, fits_hint);
     if (!loaded.unexpected.empty() && !options.allow_missing) {
       refuse(path, "the file holds a tensor that the model lacks", loaded.unexpected, "give the model the layers of the file");
+    }
+    if (const RepeatedTensor* const differs = find_differing(*files, format)) {
+      refuse(
+          path,
+          fmt::format("the model has one tensor for {} and {}, and the file two with other values", differs->of, differs->name),
+          {differs->name}, "make the model with the options that are read from the folder, if its kind may have both");
     }
     if (!loaded.missing.empty() && found.present.empty()) {
       refuse(path, "the file holds no tensor of the model", loaded.missing, fits_hint);

@@ -174,11 +174,19 @@ TEST_CASE("adapters of other models, kinds and options are refused by name") {
   refused("bias", "all");
   refused("use_dora", true);
   refused("modules_to_save", {"lm_head"});
+  refused("target_parameters", {"mlp.experts.gate_up_proj"});
   refused("rank_pattern", {{"q_proj", 2}});
   refused("alpha_pattern", {{"q_proj", 2}});
   refused("layers_to_transform", {0});
   refused("init_lora_weights", "pissa");
   refused("lora_twist", 1);
+
+  json empty = config;  // as PEFT writes what is not used
+  for (const char* const key : {"modules_to_save", "target_parameters", "exclude_modules", "layers_to_transform"}) {
+    empty[key] = json::array();
+  }
+  write(changed.path() / "adapter_config.json", empty.dump());
+  CHECK_NOTHROW(models::lora_options(changed.path()));
 
   const auto load = [&](models::LlamaOptions options, const LoraOptions& lora, const fs::path& from) {
     models::Llama<Float32> model(options, adapted(lora));

@@ -99,7 +99,7 @@ TEST_CASE("a pretrained BERT takes a classifier") {
   CHECK(model.forward(batch_of(folder.expected())).shape() == Shape{4, 3});
 }
 
-TEST_CASE("names of the first BERTs are known, and copies of tied weights passed over") {
+TEST_CASE("names of the first BERTs are known, copies of tied weights and other heads passed over") {
   const tests::ModelFolder folder = folder_named("masked");
   const SafetensorsFile file(folder.path / "model.safetensors");
   std::vector<std::vector<float>> values;
@@ -114,6 +114,10 @@ TEST_CASE("names of the first BERTs are known, and copies of tied weights passed
     values.push_back(values.back());
     tensors.push_back({.name = "cls.predictions.decoder.weight", .dtype = DType::float32, .shape = tensor.shape});
   }
+  for (const char* const name : {"cls.seq_relationship.weight", "cls.seq_relationship.bias", "bert.pooler.dense.weight"}) {
+    values.push_back({1, 2});
+    tensors.push_back({.name = name, .dtype = DType::float32, .shape = {1, 2}});
+  }
   for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].data = values[i].data();
   const tests::TemporaryFolder older;
   write_safetensors(older.path() / "model.safetensors", tensors);
@@ -122,6 +126,11 @@ TEST_CASE("names of the first BERTs are known, and copies of tied weights passed
   models::load_pretrained(wanted, folder.path);
   const auto batch = batch_of(folder.expected());
   CHECK(std::ranges::equal(model.forward(batch).value().span(), wanted.forward(batch).value().span()));
+  const auto copy = std::ranges::find(tensors, "cls.predictions.decoder.weight", &TensorRef::name);
+  values[static_cast<std::size_t>(copy - tensors.begin())][3] += 1;
+  write_safetensors(older.path() / "model.safetensors", tensors);
+  CHECK_THROWS_WITH(models::load_pretrained(model, older.path()),
+                    ContainsSubstring("the file two with other values") && ContainsSubstring("cls.predictions.decoder.weight"));
 }
 
 TEST_CASE("configs of other BERTs are refused by name") {
@@ -142,7 +151,7 @@ TEST_CASE("configs of other BERTs are refused by name") {
   refused("tie_word_embeddings", false);
   refused("num_attention_heads", 5);
   refused("problem_type", "regression");
-  refused("classifier_dropout", 0.3);
+  refused("classifier_dropout", 1);
   refused("hidden_dropout_prob", -0.1);
   refused("id2label", {{"0", "one"}});
   refused("embedding_size", 16);

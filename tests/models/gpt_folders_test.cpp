@@ -125,6 +125,30 @@ TEST_CASE("the folder of a GPT-2 or GPT-NeoX is written as it was read") {
   }
 }
 
+TEST_CASE("what a GPT-2 or GPT-NeoX drops, and keys without effect, are read") {
+  const tests::TemporaryFolder folder;
+  const auto with = [&](json config, const json& more) {
+    config.update(more);
+    std::ofstream(folder.path() / "config.json") << config.dump();
+    return folder.path();
+  };
+  const auto gpt2 =
+      models::gpt_options(with(config_of("gpt2"), {{"resid_pdrop", 0.2},
+                                                   {"embd_pdrop", 0.3},
+                                                   {"_num_labels", 1},
+                                                   {"task_specific_params", {{"text-generation", {{"max_length", 50}}}}}}));
+  CHECK(gpt2.dropout == 0.2);
+  CHECK(gpt2.embedding_dropout == 0.3);
+  CHECK_FALSE(models::gpt_options(with(config_of("gpt2"), {{"resid_pdrop", 0.2}, {"embd_pdrop", 0.2}})).embedding_dropout);
+  const auto neox =
+      models::gpt_neox_options(with(config_of("neox"), {{"hidden_dropout", 0.1},
+                                                        {"attention_dropout", 0.2},
+                                                        {"num_steps", "global_step301000"},
+                                                        {"custom_pipelines", {{"text-generation", {{"impl", "x"}}}}}}));
+  CHECK(neox.unused_hidden_dropout == 0.1);
+  CHECK(neox.unused_attention_dropout == 0.2);
+}
+
 TEST_CASE("configs of other GPT-2 and GPT-NeoX are refused by name") {
   const tests::TemporaryFolder folder;
   const auto refused = [&](const json& config, const char* key, const json& value) {
@@ -141,7 +165,7 @@ TEST_CASE("configs of other GPT-2 and GPT-NeoX are refused by name") {
   refused(gpt2, "model_type", "gpt_bigcode");
   refused(gpt2, "activation_function", "gelu");
   refused(gpt2, "n_inner", 96);
-  refused(gpt2, "embd_pdrop", 0.1);
+  refused(gpt2, "embd_pdrop", 1);
   refused(gpt2, "layer_norm_epsilon", 1e-6);
   refused(gpt2, "scale_attn_weights", false);
   refused(gpt2, "scale_attn_by_inverse_layer_idx", true);
@@ -150,8 +174,8 @@ TEST_CASE("configs of other GPT-2 and GPT-NeoX are refused by name") {
   refused(gpt2, "hidden_twist", 1);
   refused(neox, "model_type", "gptj");
   refused(neox, "hidden_act", "quick_gelu");
-  refused(neox, "attention_dropout", 0.1);
-  refused(neox, "hidden_dropout", 0.1);
+  refused(neox, "attention_dropout", 1);
+  refused(neox, "hidden_dropout", -0.1);
   refused(neox, "rope_parameters", {{"rope_type", "yarn"}, {"factor", 2}});
   refused(neox, "rope_parameters", {{"rope_type", "default"}, {"mscale", 2}});
   refused(neox, "num_attention_heads", 5);

@@ -85,7 +85,7 @@ TEST_CASE("configs of other models and options are refused by name") {
   refused("hidden_size", -32, "hidden_size");
   refused("vocab_size", nullptr, "vocab_size");
   refused("head_dim", 7.5, "head_dim");
-  refused("attention_dropout", 0.1, "attention_dropout");
+  refused("attention_dropout", 1, "attention_dropout");
   refused("rms_norm_eps", "small", "rms_norm_eps");
   refused("tie_word_embeddings", 1, "tie_word_embeddings");
   refused("quantization_config", {{"bits", 4}}, "quantization_config");
@@ -174,6 +174,108 @@ TEST_CASE("what a config does not say is what transformers takes") {
   both.change("rope_parameters", {{"rope_type", "default"}, {"rope_theta", 777.0}});
   CHECK(models::llama_options(both.path()).rotary_scaling.factor == 3);
   CHECK(models::llama_options(both.path()).rotary_base == 10000);
+}
+
+TEST_CASE("keys that compute nothing are passed over") {
+  const ChangedFolder folder("llama");
+  const json keys{{"attention_dropout", 0.1},    {"pretraining_tp", 2},
+                  {"unsloth_fixed", true},       {"_num_labels", 5},
+                  {"max_sequence_length", 2048}, {"custom_pipelines", {{"text-generation", {{"pt", "AutoModelForCausalLM"}}}}},
+                  {"classifier_dropout", 0.1},   {"output_hidden_states", true},
+                  {"suppress_tokens", {1, 2}},   {"sep_token_id", 3},
+                  {"pad_token_id", -1}};
+  json config = folder.config();
+  config.update(keys);
+  config["rope_parameters"]["finetuned"] = true;
+  folder.set_config(config);
+  CHECK(models::llama_options(folder.path()).unused_attention_dropout == 0.1);
+  folder.change("is_decoder", true);  // what is not in the list is still refused
+  CHECK_THROWS_WITH(models::llama_options(folder.path()), ContainsSubstring("is_decoder"));
+}
+
+TEST_CASE("a model sees as many tokens as its scaling of positions is made for") {
+  const ChangedFolder folder("llama");
+  const auto block_of = [&](const json& rope, std::int64_t positions) {
+    folder.change("rope_parameters", rope);
+    folder.change("max_position_embeddings", positions);
+    return models::llama_options(folder.path()).block;
+  };
+  const json yarn{{"rope_type", "yarn"}, {"factor", 4.0}, {"rope_theta", 1e4}, {"original_max_position_embeddings", 32}};
+  CHECK(block_of(yarn, 40) == 128);
+  CHECK(block_of(yarn, 128) == 128);
+  CHECK(block_of(yarn, 200) == 200);
+  const models::LlamaOptions options = models::llama_options(folder.path());
+  CHECK(options.rotary_scaling.trained_positions == 32);
+  json alone = yarn;
+  alone.erase("original_max_position_embeddings");
+  CHECK(block_of(alone, 40) == 160);
+  CHECK(block_of({{"rope_type", "linear"}, {"factor", 2.0}, {"rope_theta", 1e4}}, 40) == 80);
+  CHECK(block_of({{"rope_type", "default"}, {"rope_theta", 1e4}}, 40) == 40);
+  json llama3{{"rope_type", "llama3"}, {"factor", 8.0},        {"rope_theta", 1e4}, {"original_max_position_embeddings", 16},
+              {"low_freq_factor", 1},  {"high_freq_factor", 4}};
+  CHECK(block_of(llama3, 40) == 40);
+  CHECK(block_of(llama3, 16) == 128);
+  // What is written is read again.
+  for (const char* const kind : {"yarn", "linear"}) {
+    CAPTURE(kind);
+    block_of({{"rope_type", kind}, {"factor", 2.0}, {"rope_theta", 1e4}}, 40);
+    const auto read = models::llama_options(folder.path());
+    models::Llama<Float32> model(read);
+    model.initialize();
+    models::save_pretrained(model, folder.path() / kind);
+    CHECK(read.block == 80);
+    CHECK(models::llama_options(folder.path() / kind).block == 80);
+  }
+}
+
+TEST_CASE("an output layer beside a tied embedding is its own where it differs") {
+  const ChangedFolder folder("llama_grouped_tied_llama3");
+  const fs::path weights = folder.path() / "model.safetensors";
+  std::vector<std::vector<float>> values;
+  std::vector<TensorRef> tensors;
+  const json index = tests::read_json(folder.path() / "model.safetensors.index.json");
+  for (const auto& [name, shard] : index.at("weight_map").items()) {
+    const SafetensorsFile file(folder.path() / shard.get<std::string>());
+    values.push_back(tests::read_floats(file, name));
+    tensors.push_back({.name = name, .dtype = DType::float32, .shape = file.at(name).shape});
+  }
+  const auto embedding = std::ranges::find(tensors, "model.embed_tokens.weight", &TensorRef::name) - tensors.begin();
+  const auto write_weights = [&] {
+    for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].data = values[i].data();
+    write_safetensors(weights, tensors);
+  };
+  const auto tokens = Tensor<std::int32_t>::from({1, 4}, {1, 2, 3, 4});
+  const auto logits = [&](const models::LlamaOptions& options) {
+    models::Llama<Float32> model(options);
+    models::load_pretrained(model, folder.path());
+    const auto span = model.logits(tokens).value().span();
+    return std::vector<float>(span.begin(), span.end());
+  };
+  const models::LlamaOptions tied = models::llama_options(folder.path());
+  const std::vector<float> wanted = logits(tied);
+  values.push_back(values[static_cast<std::size_t>(embedding)]);
+  tensors.push_back(
+      {.name = "lm_head.weight", .dtype = DType::float32, .shape = tensors[static_cast<std::size_t>(embedding)].shape});
+  write_weights();
+  CHECK(models::llama_options(folder.path()).tied);
+  CHECK(logits(tied) == wanted);
+
+  values.back()[5] += 1;
+  write_weights();
+  const models::LlamaOptions apart = models::llama_options(folder.path());
+  CHECK_FALSE(apart.tied);
+  CHECK(logits(apart) != wanted);
+  CHECK_THROWS_WITH(logits(tied), ContainsSubstring("the file two with other values") && ContainsSubstring("lm_head.weight"));
+  CHECK(models::llama_options(folder.path() / "config.json").tied);  // of a config alone
+
+  values.back()[5] -= 1;
+  values[static_cast<std::size_t>(embedding)].swap(values.back());
+  tensors[static_cast<std::size_t>(embedding)].name = "lm_head.weight";  // the file has the head alone
+  values.pop_back();
+  tensors.pop_back();
+  write_weights();
+  CHECK(models::llama_options(folder.path()).tied);
+  CHECK(logits(tied) == wanted);
 }
 
 TEST_CASE("a folder has one chat template: the one that is saved, else that of its tokenizer") {

@@ -43,6 +43,7 @@ void with_model(const ModelFolder& folder, const trireme::ModelContext& context,
   if (folder.family == Family::gpt2) {
     models::GptOptions options = models::gpt_options(folder.path);
     options.dropout = 0;
+    options.embedding_dropout.reset();
     with_loaded<models::Gpt<P, D>>(folder, options, context, body);
   } else if (folder.family == Family::gpt_neox) {
     with_loaded<models::GptNeoX<P, D>>(folder, models::gpt_neox_options(folder.path), context, body);

@@ -107,7 +107,7 @@ Bert<P, D>::Classifier::Classifier(const nn::Module<P, D>& parent, const BertOpt
     : nn::Module<P, D>(parent, "classification"),
       pooler(*this, "pooler", detail::dense_options(options, options.width)),
       classifier(*this, "classifier", detail::dense_options(options, options.classes)),
-      dropout(options.dropout) {}
+      dropout(options.classifier_dropout.value_or(options.dropout)) {}
 
 // All ranks of a tensor axis compute it alike, of all samples.
 template <typename P, typename D>

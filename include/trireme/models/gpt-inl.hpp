@@ -41,7 +41,7 @@ Gpt<P, D>::Transformer::Transformer(const nn::Module<P, D>& parent, const GptOpt
            .split = true}),
       wpe(*this, "wpe",
           {.rows = options.block, .width = options.width, .initializer = Initializer::normal(0, options.weight_deviation)}),
-      drop(*this, "drop", options.dropout),
+      drop(*this, "drop", options.embedding_dropout.value_or(options.dropout)),
       h(*this, "h", options.layers, detail::block_options(options)),
       ln_f(*this, "ln_f", {.width = options.width}) {}
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "trireme/core/export.hpp"
@@ -18,10 +19,11 @@ struct GptOptions {
   std::int64_t width = 384;
   std::int64_t block = 256;  // longest sequence
   std::int64_t vocabulary = 256;
-  double dropout = 0;                       // of the embedding and of what each block adds to the residual stream
-  double attention_dropout = 0;             // of attention's shares, see nn::TransformerOptions
-  Float8Scaling fp8 = Float8Scaling::none;  // of the blocks' linear layers; with MixedBfloat16 and without a tensor axis
-  double weight_deviation = 0.02;           // standard deviation of first weights
+  double dropout = 0;                            // of the embedding and of what each block adds to the residual stream
+  std::optional<double> embedding_dropout = {};  // of the embedding, where it is another one
+  double attention_dropout = 0;                  // of attention's shares, see nn::TransformerOptions
+  Float8Scaling fp8 = Float8Scaling::none;       // of the blocks' linear layers; with MixedBfloat16 and without a tensor axis
+  double weight_deviation = 0.02;                // standard deviation of first weights
 };
 
 // GPT-2 (Radford et al. 2019): names as in Hugging Face's GPT2LMHeadModel, output layer tied to the token embedding. On a

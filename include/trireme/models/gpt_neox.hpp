@@ -24,8 +24,10 @@ struct GptNeoXOptions {
   double rotary_share = 0.25;     // of each head's elements, the first ones, are rotated
   bool parallel_residual = true;  // attention and MLP read the same stream; else the MLP reads what attention has added to
   bool attention_bias = true;
-  bool tied = false;               // the output layer's weight is the token embedding
-  double weight_deviation = 0.02;  // standard deviation of first weights
+  bool tied = false;                    // the output layer's weight is the token embedding
+  double unused_attention_dropout = 0;  // attention_dropout and
+  double unused_hidden_dropout = 0;     // hidden_dropout of folders: nothing is dropped here, in training neither
+  double weight_deviation = 0.02;       // standard deviation of first weights
 };
 
 // Causal self-attention with rotary positions in a part of each head (Black et al. 2022, arXiv 2204.06745). [batch, time,

@@ -40,6 +40,7 @@ struct LlamaOptions {
   // of hidden features unless it is given. Factors of added losses are those of the means over layers.
   nn::MixtureOfExpertsOptions experts = {};
   double unused_auxiliary_loss = 0.001;  // router_aux_loss_coef of folders, where experts.auxiliary_loss is 0
+  double unused_attention_dropout = 0;   // attention_dropout of folders: attention here drops nothing, in training neither
   double weight_deviation = 0.02;        // standard deviation of first weights
 };
 

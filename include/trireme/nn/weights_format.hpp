@@ -20,12 +20,19 @@ struct StoredRows {
   std::int64_t count = 0;  // 0: all
 };
 
+// A tensor of files whose values are those of another one: a weight that layers share, written twice or under this name alone.
+struct RepeatedTensor {
+  std::string name;
+  std::string of;
+};
+
 // Where a file's format differs from the parameters themselves.
 struct WeightsFormat {
   bool (*stored_transposed)(std::string_view parameter) = [](std::string_view) { return false; };
   bool (*passed_over)(std::string_view tensor) = [](std::string_view) { return false; };  // held beside the parameters
   std::string_view optional_prefix = {};                                                  // that the file's names may lack
   std::string (*older_name)(std::string_view tensor) = nullptr;  // of a tensor that older files call otherwise
+  std::vector<RepeatedTensor> repeated = {};                     // other values there are refused
   // The tensors that hold a parameter's rows, one after the other; nothing: one of the parameter's name.
   std::function<std::vector<StoredRows>(const std::string& parameter)> parts = {};
   DType dtype = DType::float32;  // of files that are written: also bfloat16 or float16
@@ -58,6 +65,9 @@ void agree(const Model& model, const std::function<void()>& action, std::string_
 // shape, as the file stores it: Error otherwise.
 const SafetensorsEntry& stored_tensor(const SafetensorsFile& file, const std::string& name, const WeightsFormat& format);
 void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, const Shape& shape);
+
+// Whether what lies at `path` has both tensors of a pair with other shapes or values. Where no weights are: false.
+bool repeats_differ(const std::string& path, const WeightsFormat& format);
 
 // path: a safetensors file, or a folder as transformers writes it. All ranks of a divided model call these; models of one file
 // lie on the same ranks. The lists of what did not fit, and errors, are those of all ranks.
