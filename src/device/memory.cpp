@@ -6,10 +6,12 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 #include "device/available_memory.hpp"
 #include "device/caching_memory.hpp"
+#include "device/taken_blocks.hpp"
 
 namespace trireme::device {
 namespace {
@@ -17,26 +19,47 @@ namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t always_kept = std::size_t{64} << 20;  // by each thread
 
-// Linux gives addresses freely, and kills a process when it writes to more than there is.
+// Never destroyed: threads may give blocks back while the process ends.
+TakenBlocks& taken_blocks() {
+  static TakenBlocks& blocks = *new TakenBlocks;
+  return blocks;
+}
+
+// Linux gives addresses freely, and kills a process when it writes to more than there is. So what was given and not written to
+// yet is none that is left.
 bool is_available(std::size_t bytes) {
   constexpr std::size_t unchecked_at_most = std::size_t{64} << 20;  // by all threads; looking costs 0.1 ms
+  constexpr std::size_t of_others = std::size_t{16} << 20;          // that libraries and threads take meanwhile
   static std::atomic<std::size_t> unchecked = 0;
-  if (unchecked.fetch_add(bytes, std::memory_order_relaxed) + bytes < unchecked_at_most) return true;
+  static std::atomic<std::size_t> bound = 0;  // the first one looks
+  if (unchecked.fetch_add(bytes, std::memory_order_relaxed) + bytes < bound.load(std::memory_order_relaxed)) return true;
   unchecked.store(0, std::memory_order_relaxed);
-  return bytes <= available_host_memory();
+  const std::size_t available = available_host_memory();
+  const std::size_t wanted = bytes + taken_blocks().untouched() + of_others;
+  bound.store(available > wanted ? std::min(unchecked_at_most, (available - wanted) / 8) : 0, std::memory_order_relaxed);
+  return wanted <= available;
 }
 
 class HostBlocks final : public BlockSource {
  public:
+  // Of threads that take large blocks at once each sees what the others got.
   void* take(std::size_t bytes) override {
+    static std::mutex one_at_a_time;
+    const bool large = bytes >= huge_page;
+    const auto lock = large ? std::unique_lock(one_at_a_time) : std::unique_lock<std::mutex>();
     if (!is_available(bytes)) return nullptr;
     void* block = nullptr;
-    const bool large = bytes >= huge_page;
     if (posix_memalign(&block, large ? huge_page : alignment, bytes) != 0) return nullptr;
-    if (large) madvise(block, bytes, MADV_HUGEPAGE);
+    if (large) {
+      madvise(block, bytes, MADV_HUGEPAGE);
+      taken_blocks().add(block, bytes);
+    }
     return block;
   }
-  void give_back(void* block) noexcept override { std::free(block); }
+  void give_back(void* block) noexcept override {
+    taken_blocks().remove(block);
+    std::free(block);
+  }
   std::string_view name() const noexcept override { return "host"; }
 };
 

@@ -1,12 +1,17 @@
 #include "device/available_memory.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <string>
 
 #include "catch.hpp"
+#include "device/taken_blocks.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/device/core_quota.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 using namespace trireme;
@@ -23,6 +28,7 @@ class Machine {
     std::ofstream(root() / file) << text;
   }
   std::size_t available() const { return available_host_memory(root()); }
+  int cores() const { return core_quota(root()); }
 
  private:
   std::filesystem::path root() const { return folder_.path(); }
@@ -59,6 +65,46 @@ TEST_CASE("a control group leaves less, in both versions, and so does one around
     machine.write("sys/fs/cgroup/memory/memory.limit_in_bytes", std::to_string(64 * mib) + "\n");
     machine.write("sys/fs/cgroup/memory/memory.usage_in_bytes", std::to_string(70 * mib) + "\n");
     CHECK(machine.available() == 0);
+  }
+}
+
+TEST_CASE("what was taken and not written to yet is none that is left") {
+  constexpr std::size_t bytes = 8 * mib;
+  const auto memory = std::shared_ptr<std::byte>(static_cast<std::byte*>(std::aligned_alloc(2 * mib, 2 * bytes)),
+                                                 [](std::byte* block) { std::free(block); });
+  TakenBlocks blocks;
+  CHECK(blocks.untouched() == 0);
+  blocks.add(memory.get(), bytes);
+  blocks.add(memory.get() + bytes, bytes);
+  CHECK(blocks.untouched() == 2 * bytes);
+  std::fill_n(memory.get(), bytes / 2, std::byte{1});
+  CHECK(blocks.untouched() <= 2 * bytes - bytes / 2);
+  CHECK(blocks.untouched() >= bytes);
+  std::fill_n(memory.get(), bytes - mib / 2, std::byte{1});  // the rest is what rounding up has added
+  CHECK(blocks.untouched() == bytes);
+  blocks.remove(memory.get() + bytes);
+  CHECK(blocks.untouched() == 0);
+}
+
+TEST_CASE("the quota of cores is that of the group and of those around it, rounded up") {
+  Machine machine;
+  CHECK(machine.cores() == std::numeric_limits<int>::max());
+  SECTION("version 2") {
+    machine.write("proc/self/cgroup", "0::/pod/container\n");
+    machine.write("sys/fs/cgroup/pod/container/cpu.max", "max 100000\n");
+    CHECK(machine.cores() == std::numeric_limits<int>::max());
+    machine.write("sys/fs/cgroup/pod/cpu.max", "250000 100000\n");
+    CHECK(machine.cores() == 3);
+    machine.write("sys/fs/cgroup/pod/container/cpu.max", "1000 100000\n");
+    CHECK(machine.cores() == 1);
+  }
+  SECTION("version 1, in a container that sees its own group at the top") {
+    machine.write("proc/self/cgroup", "5:devices:/docker/1\n4:cpu,cpuacct:/docker/1\n");
+    machine.write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "50000\n");
+    machine.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+    CHECK(machine.cores() == std::numeric_limits<int>::max());
+    machine.write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n");
+    CHECK(machine.cores() == 4);
   }
 }
 

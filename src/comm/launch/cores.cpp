@@ -3,7 +3,10 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
+
+#include "trireme/device/core_quota.hpp"
 
 namespace trireme::comm {
 
@@ -12,6 +15,11 @@ cpu_set_t own_cores() {
   CPU_ZERO(&cores);
   if (sched_getaffinity(0, sizeof(cores), &cores) != 0) CPU_SET(0, &cores);
   return cores;
+}
+
+int usable_cores(const cpu_set_t& cores, int ranks_on_them, int ranks_on_node) {
+  const std::int64_t of_quota = std::int64_t{device::core_quota()} * ranks_on_them / ranks_on_node;
+  return static_cast<int>(std::clamp<std::int64_t>(CPU_COUNT(&cores), 1, std::max<std::int64_t>(of_quota, 1)));
 }
 
 int threads_of_rank(int cores, int ranks, int wanted) {

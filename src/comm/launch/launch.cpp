@@ -60,7 +60,7 @@ int run_rank(RankContext& context, std::shared_ptr<Backend> world, const std::fu
 
 int launch_alone(const LaunchOptions& options, const std::function<int(Group)>& main) {
   const cpu_set_t cores = own_cores();
-  set_threads(threads_of_rank(CPU_COUNT(&cores), 1, options.threads_per_rank));
+  set_threads(threads_of_rank(usable_cores(cores, 1, 1), 1, options.threads_per_rank));
   const auto context =
       std::make_shared<RankContext>(RankContext::Place{.shares_all = true, .deadline = options.deadline}, make_node_control(1));
   context->record_to(open_flights(options.flight_directory, 1).front());

@@ -21,6 +21,7 @@ struct Node {
   std::vector<int> neighbours;  // world ranks by node rank
   int node_rank = 0;
   int ranks_on_my_cores = 1;
+  int ranks_on_machine = 1;
 };
 
 bool overlap(const cpu_set_t& a, const cpu_set_t& b) {
@@ -59,6 +60,7 @@ Node join_node(const cpu_set_t& cores) {
             "MPI_Comm_split_type");
   Node node;
   node.ranks_on_my_cores = count_ranks_on(cores, communicator);
+  node.ranks_on_machine = size_of(communicator);
   communicator = split_node(communicator);
   node.node_rank = rank_in(communicator);
   const Exchange exchange = [communicator](std::string_view text) { return gather_texts(communicator, text); };
@@ -75,7 +77,10 @@ Node join_node(const cpu_set_t& cores) {
   if (sharing.segment != nullptr) {
     node.control = {sharing.segment, NodeControl::find(sharing.segment->data())};
   } else {
-    node = {.control = make_node_control(1), .neighbours = {world_rank}, .ranks_on_my_cores = node.ranks_on_my_cores};
+    node = {.control = make_node_control(1),
+            .neighbours = {world_rank},
+            .ranks_on_my_cores = node.ranks_on_my_cores,
+            .ranks_on_machine = node.ranks_on_machine};
   }
   return node;
 }
@@ -87,7 +92,7 @@ int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& ma
   require_whole_world(size_of(MPI_COMM_WORLD), std::getenv);
   const cpu_set_t cores = own_cores();
   const Node node = join_node(cores);
-  const int core_count = CPU_COUNT(&cores);
+  const int core_count = usable_cores(cores, node.ranks_on_my_cores, node.ranks_on_machine);
   set_threads(threads_of_rank(core_count, node.ranks_on_my_cores, options.threads_per_rank));
   const auto context =
       std::make_shared<RankContext>(RankContext::Place{.rank = rank_in(MPI_COMM_WORLD),

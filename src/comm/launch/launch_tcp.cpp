@@ -43,7 +43,7 @@ int launch_tcp(const LaunchOptions& options, const JobPlace& place, const std::f
       options.deadline);
 
   const cpu_set_t cores = own_cores();
-  const int core_count = CPU_COUNT(&cores);
+  const int core_count = usable_cores(cores, place.local_size, place.local_size);
   set_threads(threads_of_rank(core_count, place.local_size, options.threads_per_rank));
   // The control is of this process alone: what the other ranks do comes through the link.
   const auto context = std::make_shared<RankContext>(RankContext::Place{.rank = place.rank,

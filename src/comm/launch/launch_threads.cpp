@@ -99,7 +99,7 @@ std::vector<std::jthread> start_threads(int ranks, const std::function<void(int)
 int launch_threads(const LaunchOptions& options, const std::function<int(Group)>& main) {
   const int ranks = options.ranks;
   const cpu_set_t mask = own_cores();
-  const int cores = CPU_COUNT(&mask);
+  const int cores = usable_cores(mask, ranks, ranks);
   const std::shared_ptr<NodeControl> node = make_node_control(ranks);
   const auto group = std::make_shared<ThreadGroup>(ranks);
   const auto flights = open_flights(options.flight_directory, ranks);
