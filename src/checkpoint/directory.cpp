@@ -12,6 +12,8 @@
 #include <span>
 #include <utility>
 
+#include "checkpoint/writer_sign.hpp"
+#include "trireme/checkpoint/claim.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::checkpoint {
@@ -25,7 +27,8 @@ constexpr std::string_view aside_prefix = "left-";
 
 constexpr int first_version = 1;
 
-// A folder that holds a checkpoint, by its name: "step-000000010", or "step-000000010-2" for the second one of this step.
+// A folder that holds a checkpoint, by its name: "step-000000010", or "step-000000010-2" for the second one of this step. No
+// other spelling of the number is one.
 struct Version {
   std::int64_t step = 0;
   int number = first_version;
@@ -34,6 +37,13 @@ struct Version {
   auto order() const { return std::pair(step, number); }
 };
 
+constexpr std::size_t longest_job_id = 64;
+
+bool is_job_id(std::string_view text) {
+  return !text.empty() && text.size() <= longest_job_id &&
+         std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0; });
+}
+
 // False: the text is no number.
 template <typename T>
 bool parse_number(std::string_view text, T& number) {
@@ -41,15 +51,20 @@ bool parse_number(std::string_view text, T& number) {
   return failure == std::errc() && end == text.data() + text.size();
 }
 
-std::optional<Version> version_of(const std::string& name) {
+std::string name_of(std::int64_t step, int number) {
+  const std::string name = fmt::format("{}{:09}", step_prefix, step);
+  return number == first_version ? name : fmt::format("{}-{}", name, number);
+}
+
+std::optional<Version> version_of(std::string_view name) {
   if (!name.starts_with(step_prefix)) return std::nullopt;
-  const std::string_view rest = std::string_view(name).substr(step_prefix.size());
-  const std::size_t dash = std::min(rest.find('-', 1), rest.size());
-  Version version{.step = 0, .number = first_version, .name = name};
-  if (!parse_number(rest.substr(0, dash), version.step) || version.step < 0) return std::nullopt;
-  if (dash == rest.size()) return version;
-  if (!parse_number(rest.substr(dash + 1), version.number) || version.number <= first_version) return std::nullopt;
-  return version;
+  const std::string_view rest = name.substr(step_prefix.size());
+  const std::size_t dash = std::min(rest.find('-'), rest.size());
+  Version version{.step = 0, .number = first_version, .name = std::string(name)};
+  if (!parse_number(rest.substr(0, dash), version.step)) return std::nullopt;
+  if (dash < rest.size() && !parse_number(rest.substr(dash + 1), version.number)) return std::nullopt;
+  const bool is_own = version.step >= 0 && version.number >= first_version && name == name_of(version.step, version.number);
+  return is_own ? std::optional(version) : std::nullopt;
 }
 
 // Ascending.
@@ -61,11 +76,6 @@ std::vector<Version> committed_versions(const FileSystem& files, const fs::path&
   }
   std::ranges::sort(versions, {}, &Version::order);
   return versions;
-}
-
-std::string name_of(std::int64_t step, int number) {
-  const std::string name = fmt::format("{}{:09}", step_prefix, step);
-  return number == first_version ? name : fmt::format("{}-{}", name, number);
 }
 
 // For one more checkpoint of this step: no folder has it, so that a rename commits, and what it replaces is there until then.
@@ -104,8 +114,29 @@ void put_later_aside(FileSystem& files, const fs::path& directory, std::int64_t 
   if (!later.empty()) files.sync_folder(directory);
 }
 
-fs::path temporary_path(const fs::path& directory, const std::string& job, const std::string& name) {
-  return directory / fmt::format("{}{}-{}", temporary_prefix, job, name);
+// "step-000000010" with what free_name() may have put behind it.
+bool is_version_or_copy(std::string_view name) {
+  if (version_of(name)) return true;
+  const std::size_t dash = name.rfind('-');
+  int copy = 0;
+  return dash != name.npos && parse_number(name.substr(dash + 1), copy) && copy > 0 &&
+         name.substr(dash + 1) == std::to_string(copy) && version_of(name.substr(0, dash));
+}
+
+// The job of a name that temporary_path() has made; empty: it has not.
+std::string job_of_temporary(std::string_view name) {
+  if (!name.starts_with(temporary_prefix)) return {};
+  name.remove_prefix(temporary_prefix.size());
+  const std::size_t dash = std::min(name.find('-'), name.size());
+  const std::string job(name.substr(0, dash));
+  if (dash == name.size() || !is_job_id(job)) return {};
+  name.remove_prefix(dash + 1);
+  return is_version_or_copy(name) || name == writer_sign_name ? job : std::string();
+}
+
+// What put_later_aside() has renamed.
+bool is_aside(std::string_view name) {
+  return name.starts_with(aside_prefix) && is_version_or_copy(name.substr(aside_prefix.size()));
 }
 
 // First out of the way, so that half of it is never taken for a checkpoint.
@@ -144,14 +175,18 @@ fs::path newest_folder(const fs::path& run) {
 
 std::vector<std::string> prune(const fs::path& directory, int keep, FileSystem& file_system) {
   require(keep >= 1, "{} checkpoints to keep: 1 or more", keep);
+  require_unclaimed(directory, file_system);
   std::vector<std::string> removed = keep_newest(file_system, directory, keep, random_job());
-  const auto aside = remove_if(file_system, directory, [](const std::string& name) { return name.starts_with(aside_prefix); });
+  const auto aside = remove_if(file_system, directory, is_aside);
   removed.insert(removed.end(), aside.begin(), aside.end());
   return removed;
 }
 
 std::vector<std::string> remove_unfinished(const fs::path& directory, FileSystem& file_system) {
-  return remove_if(file_system, directory, [](const std::string& name) { return name.starts_with(temporary_prefix); });
+  require_unclaimed(directory, file_system);
+  return remove_if(file_system, directory, [](const std::string& name) {
+    return !job_of_temporary(name).empty() || name == writer_sign_name;
+  });
 }
 
 std::vector<std::int64_t> committed_steps(const fs::path& directory, const FileSystem& file_system) {
@@ -168,14 +203,16 @@ std::string random_job() {
 }
 
 std::string own_job() {
-  constexpr std::size_t longest = 64;
   const char* value = std::getenv("TRIREME_JOB_ID");
   if (value == nullptr || *value == '\0') return random_job();
   const std::string job = value;
-  const bool fits = job.size() <= longest && std::ranges::all_of(job, [](unsigned char c) { return std::isalnum(c) != 0; });
-  require(fits, "TRIREME_JOB_ID is \"{}\": it takes up to {} letters and digits, which names of files begin with", job,
-          longest);
+  require(is_job_id(job), "TRIREME_JOB_ID is \"{}\": it takes up to {} letters and digits, which names of files begin with",
+          job, longest_job_id);
   return job;
+}
+
+fs::path temporary_path(const fs::path& directory, const std::string& job, const std::string& name) {
+  return directory / fmt::format("{}{}-{}", temporary_prefix, job, name);
 }
 
 fs::path temporary_folder(const fs::path& directory, const std::string& job, std::int64_t step) {
@@ -188,8 +225,7 @@ void make_directory(FileSystem& files, const fs::path& directory) {
 }
 
 void remove_leftovers(FileSystem& files, const fs::path& directory, const std::string& job) {
-  const std::string own = temporary_path({}, job, {}).string();
-  remove_if(files, directory, [&own](const std::string& name) { return name.starts_with(own); });
+  remove_if(files, directory, [&job](const std::string& name) { return job_of_temporary(name) == job; });
 }
 
 void commit(FileSystem& files, const fs::path& directory, const fs::path& temporary, std::int64_t step,

@@ -18,6 +18,8 @@ inline constexpr const char* manifest_name = "manifest.json";
 std::string own_job();
 std::string random_job();
 
+// A name of unfinished work of this job on what is to have that name.
+std::filesystem::path temporary_path(const std::filesystem::path& directory, const std::string& job, const std::string& name);
 std::filesystem::path temporary_folder(const std::filesystem::path& directory, const std::string& job, std::int64_t step);
 
 void make_directory(FileSystem& files, const std::filesystem::path& directory);

@@ -82,7 +82,18 @@ Checkpoints::Checkpoints(const Group& group, const CheckpointOptions& options) :
   require(options.threads > 0, "{} threads can load nothing; 1 or more", options.threads);
 }
 
-Checkpoints::~Checkpoints() = default;
+// Who leaves while a checkpoint is under way, as by an exception, can't wait for the other ranks.
+Checkpoints::~Checkpoints() {
+  if (saving_ == nullptr) return;
+  try {
+    if (saving_->committed.valid()) {
+      saving_->committed.get();
+      return;
+    }
+  } catch (const std::exception&) {  // it is not committed
+  }
+  abandon();
+}
 
 void Checkpoints::prepare() {
   if (!job_.empty()) return;
@@ -194,12 +205,16 @@ void Checkpoints::commit_when_written() {
   saving_->committed = std::async(options_.asynchronous ? std::launch::async : std::launch::deferred, commit_it);
 }
 
-// Where that fails, what is left has the name of this job.
+// Each rank takes back what it has written, as others may still write; rank 0 and the last one take the folder. Where that
+// fails, what is left has the name of this job.
 void Checkpoints::abandon() {
   const auto saving = std::move(saving_);
-  if (group_.rank() != 0) return;
+  if (saving->all_written && group_.rank() != 0) return;
+  FileSystem& files = *options_.file_system;
   try {
-    options_.file_system->remove_all(saving->folder);
+    if (saving->written.valid()) saving->written.wait();
+    files.remove_all(saving->folder / shard_name(group_.rank()));
+    if (group_.rank() == 0 || files.names_in(saving->folder).empty()) files.remove_all(saving->folder);
   } catch (const std::exception&) {
   }
 }

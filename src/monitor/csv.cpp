@@ -30,8 +30,8 @@ std::vector<std::string> cells_of(std::string_view line) {
 
 // The header and the lines up to this step. Empty: the file begins anew.
 std::vector<std::string> rows_up_to(std::int64_t step, const std::filesystem::path& path) {
+  require_metrics(path, [](std::string_view header) { return cells_of(header).front() == "step"; });
   std::vector<std::string> lines = lines_of(path);
-  require_metrics(lines, "step", path);
   if (lines.empty() || step == 0) return {};
   std::erase_if(lines, [&, columns = cells_of(lines.front()).size()](const std::string& line) {
     if (&line == &lines.front()) return false;

@@ -16,13 +16,21 @@ namespace {
 
 constexpr std::string_view start = R"({"step":)";
 
+// As this sink begins each of its lines, which may be cut off.
+bool is_json_of_step(std::string_view line) {
+  if (!line.starts_with(start)) return false;
+  line.remove_prefix(start.size());
+  const std::size_t end = line.find_first_not_of("0123456789");
+  return !line.empty() && end != 0 && (end == line.npos || line[end] == ',' || line[end] == '}');
+}
+
 // The lines up to this step. Empty: the file begins anew.
 std::vector<std::string> lines_up_to(std::int64_t step, const std::filesystem::path& path) {
-  std::vector<std::string> lines = lines_of(path);
-  require_metrics(lines, start, path);
+  require_metrics(path, is_json_of_step);
   if (step == 0) return {};
+  std::vector<std::string> lines = lines_of(path);
   std::erase_if(lines, [step](const std::string& line) {
-    if (!line.starts_with(start) || !line.ends_with('}')) return true;
+    if (!is_json_of_step(line) || !line.ends_with('}')) return true;
     const std::optional<std::int64_t> number = number_at_start(std::string_view(line).substr(start.size()));
     return !number || *number > step;
   });

@@ -116,8 +116,12 @@ Snapshot joined(const Snapshot& before, Snapshot snapshot) {
   return snapshot;
 }
 
-void require_metrics(const std::vector<std::string>& lines, std::string_view start, const std::filesystem::path& path) {
-  require(lines.empty() || lines.front().starts_with(start),
+void require_metrics(const std::filesystem::path& path, bool (*is_own)(std::string_view first_line)) {
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) return;
+  std::ifstream file(path);
+  std::string line;  // whole or unfinished
+  require(!std::getline(file, line) || is_own(line),
           "{} holds something else than the metrics of a run: name another file for them", path.string());
 }
 

@@ -39,8 +39,8 @@ class MetricsFile {
 // A snapshot with what one of the same step has told before: counters have risen in both.
 Snapshot joined(const Snapshot& before, Snapshot snapshot);
 
-// Error{invalid_argument} where a file begins otherwise than with `start`: it holds no metrics, and is not to be overwritten.
-void require_metrics(const std::vector<std::string>& lines, std::string_view start, const std::filesystem::path& path);
+// Error{invalid_argument} where the first line of a file is none of metrics: it is another's, and not to be overwritten.
+void require_metrics(const std::filesystem::path& path, bool (*is_own)(std::string_view first_line));
 
 std::vector<std::string> lines_of(
     const std::filesystem::path& path);  // none where there is no file; without an unfinished last line

@@ -203,6 +203,28 @@ TEST_CASE("CSV: a column for each metric, also for one that comes later") {
   CHECK(content_of(path) == "name,price\napple,3\n");
 }
 
+TEST_CASE("a file that holds no metrics stays as it is, also one line, unfinished or like a metric's") {
+  const Folder folder;
+  for (const char* text : {"important", "{", "\n", "{\"step\":\"one\"}", "{\"step\":1.5}\n", "{\"steps\":1}\n",
+                           "steps,loss\n1,2\n", "step size,loss\n"}) {
+    INFO(text);
+    const fs::path path = folder.path / "notes";
+    std::ofstream(path) << text;
+    for (const std::int64_t first_step : {0, 1}) {
+      CHECK_THROWS_WITH(json_lines(path, {.first_step = first_step}),
+                        ContainsSubstring("holds something else than the metrics"));
+      CHECK_THROWS_WITH(csv(path, {.first_step = first_step}), ContainsSubstring("holds something else than the metrics"));
+    }
+    CHECK(content_of(path) == text);
+  }
+  for (const char* text : {"", "{\"step\":0,\"lo", "{\"step\":10"}) {  // what a killed run has left
+    const fs::path path = folder.path / "metrics";
+    std::ofstream(path) << text;
+    json_lines(path);
+    CHECK(content_of(path).empty());
+  }
+}
+
 TEST_CASE("a file that can't be written is an error that names it") {
   CHECK_THROWS_WITH(json_lines("/no/such/folder/metrics.jsonl"), ContainsSubstring("/no/such/folder/metrics.jsonl"));
   CHECK_THROWS_WITH(csv("/no/such/folder/metrics.csv")->write({}), ContainsSubstring("/no/such/folder/metrics.csv"));

@@ -79,7 +79,7 @@ class Checkpoints {
  public:
   // Changes nothing in the directory, which may be missing.
   Checkpoints(const Group& group, const CheckpointOptions& options);
-  ~Checkpoints();  // waits for the files of this rank; what is not committed by then is lost
+  ~Checkpoints();  // waits for the files of this rank; what is not committed by then is lost, and its files are removed
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 

@@ -1,0 +1,158 @@
+#include "checkpoint/writer_sign.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <sstream>
+#include <system_error>
+#include <thread>
+
+#include "checkpoint/directory.hpp"
+#include "checkpoint/saved_files.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string now_in_utc() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+// Processes of one boot that see each other by number. Empty where the system does not say.
+std::string machine_id() {
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  std::error_code unknown;
+  const fs::path numbers = fs::read_symlink("/proc/self/ns/pid", unknown);
+  return boot.empty() || unknown ? "" : fmt::format("{} {}", boot, numbers.string());
+}
+
+// The state of a process and when it began: fields 3 and 22 of its line. Nothing where the system does not show it.
+struct ProcessLine {
+  char state = '?';
+  std::string started;
+};
+std::optional<ProcessLine> line_of_process(std::int64_t process) {
+  std::string line;
+  if (!std::getline(std::ifstream(fmt::format("/proc/{}/stat", process)), line)) return std::nullopt;
+  const std::size_t name_end = line.rfind(')');
+  if (name_end == line.npos || name_end + 2 >= line.size()) return std::nullopt;
+  std::istringstream fields(line.substr(name_end + 2));
+  ProcessLine found;
+  fields >> found.state;
+  for (int field = 4; field <= 22; ++field) fields >> found.started;
+  return fields ? std::optional(found) : std::nullopt;
+}
+
+std::string id_of_job() {
+  static const std::string of_process = random_job();
+  const char* given = std::getenv("TRIREME_JOB_ID");
+  return given == nullptr || *given == '\0' ? of_process : own_job();
+}
+
+std::string to_text(const WriterSign& sign) {
+  const nlohmann::ordered_json object{{"job", sign.job},         {"host", sign.host},       {"machine", sign.machine},
+                                      {"process", sign.process}, {"started", sign.started}, {"time", sign.time},
+                                      {"number", sign.number}};
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::optional<WriterSign> parse_sign(const std::string& text) {
+  const auto object = nlohmann::json::parse(text, nullptr, false);
+  if (!object.is_object()) return std::nullopt;
+  try {
+    return WriterSign{.job = object.at("job"),
+                      .host = object.at("host"),
+                      .machine = object.at("machine"),
+                      .process = object.at("process"),
+                      .started = object.at("started"),
+                      .time = object.at("time"),
+                      .number = object.at("number")};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+void write_sign(FileSystem& files, const fs::path& path, const WriterSign& sign) {
+  const std::string text = to_text(sign);
+  const auto file = files.create(path);
+  file->write(std::as_bytes(std::span(text)));
+  file->close();
+}
+
+std::optional<WriterSign> try_to_read(const FileSystem& files, const fs::path& path) {
+  try {
+    return parse_sign(read_text(files, path));
+  } catch (const Error&) {  // just replaced or removed
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+WriterSign own_sign() {
+  const auto line = line_of_process(getpid());
+  return {.job = id_of_job(),
+          .host = host_name(),
+          .machine = line ? machine_id() : "",
+          .process = getpid(),
+          .started = line ? line->started : "",
+          .time = now_in_utc()};
+}
+
+WriterSign next_sign(WriterSign sign) {
+  sign.time = now_in_utc();
+  ++sign.number;
+  return sign;
+}
+
+bool has_sign(const FileSystem& files, const fs::path& directory) { return files.exists(directory / writer_sign_name); }
+
+std::optional<WriterSign> read_sign(const FileSystem& files, const fs::path& directory) {
+  const fs::path path = directory / writer_sign_name;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (!files.exists(path)) return std::nullopt;
+    if (auto sign = try_to_read(files, path)) return sign;
+    if (attempt == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it may just be written
+  }
+  return std::nullopt;
+}
+
+void create_sign(FileSystem& files, const fs::path& directory, const WriterSign& sign) {
+  write_sign(files, directory / writer_sign_name, sign);
+}
+
+void replace_sign(FileSystem& files, const fs::path& directory, const WriterSign& sign) {
+  const fs::path written = temporary_path(directory, sign.job, writer_sign_name);
+  files.remove_all(written);
+  write_sign(files, written, sign);
+  files.rename(written, directory / writer_sign_name);
+}
+
+void remove_sign(FileSystem& files, const fs::path& directory) { files.remove_all(directory / writer_sign_name); }
+
+Life life_of(const WriterSign& sign) {
+  if (sign.machine.empty() || sign.machine != machine_id() || sign.process <= 0) return Life::unknown;
+  if (kill(static_cast<pid_t>(sign.process), 0) != 0 && errno == ESRCH) return Life::ended;
+  const auto line = line_of_process(sign.process);
+  if (!line) return Life::unknown;
+  const bool is_dead = line->state == 'Z' || line->state == 'X';
+  return is_dead || line->started != sign.started ? Life::ended : Life::goes_on;
+}
+
+}  // namespace trireme::checkpoint
