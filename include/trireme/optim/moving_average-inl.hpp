@@ -20,7 +20,19 @@ ExponentialMovingAverage<P, D>::ExponentialMovingAverage(Model& model, const Mov
       planes_(store_),
       average_(planes_.add(store_, "average", {.dtype = dtype_of<T>, .extent = Extent::trainable})) {
   require(options.decay >= 0 && options.decay < 1, "a moving average's decay lies in [0, 1), got {}", options.decay);
+}
+
+// The model may get its values, or others, after this was made.
+template <typename P, typename D>
+void ExponentialMovingAverage<P, D>::begin() const {
+  if (updates_ > 0 || swapped_in_) return;
   visit([this](const T* values, T* average, std::size_t count) { store_.device().copy(average, values, count * sizeof(T)); });
+}
+
+template <typename P, typename D>
+auto ExponentialMovingAverage<P, D>::average() const -> Tensor<T, D> {
+  begin();
+  return store_.template elements<T, D>(average_);
 }
 
 template <typename P, typename D>
@@ -36,7 +48,8 @@ void ExponentialMovingAverage<P, D>::visit(const Action& action) const {
 template <typename P, typename D>
 void ExponentialMovingAverage<P, D>::update() {
   require(!swapped_in_, "a moving average was updated while its values are the model's; call swap() first");
-  ++updates_;
+  begin();
+  if (++updates_ == 1) return;
   const auto update = static_cast<double>(updates_);
   const double decay = options_.warms_up ? std::min(options_.decay, (1 + update) / (10 + update)) : options_.decay;
   visit([&](const T* values, T* average, std::size_t count) {
@@ -51,7 +64,10 @@ void ExponentialMovingAverage<P, D>::add_to(State& state, const std::string& pre
   };
   check();
   void* place = store_.list_plane(state, average_);
-  state.before_use(check);
+  state.before_use([this, check] {
+    check();
+    begin();
+  });
   state.add(prefix + "updates", &updates_);
   for (int index = 0; index < store_.num_parameters(); ++index) {
     const ParameterInfo& parameter = store_.parameter(index);
@@ -62,6 +78,7 @@ void ExponentialMovingAverage<P, D>::add_to(State& state, const std::string& pre
 
 template <typename P, typename D>
 void ExponentialMovingAverage<P, D>::swap() {
+  begin();
   visit([this](T* values, T* average, std::size_t count) {
     const Tensor<T, D> kept({static_cast<std::int64_t>(count)});
     const std::size_t bytes = count * sizeof(T);

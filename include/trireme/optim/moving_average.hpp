@@ -13,11 +13,11 @@ namespace optim {
 
 struct MovingAverageOptions {
   double decay = 0.999;  // of the average in a step
-  bool warms_up = true;  // decay of update 1, 2, ... is at most (1 + update) / (10 + update): early weights are soon forgotten
+  bool warms_up = true;  // decay of update 2, 3, ... is at most (1 + update) / (10 + update): early weights are soon forgotten
 };
 
 // An exponential moving average of a model's trainable parameters, to evaluate or save in their place. A plane over the store,
-// of which every rank keeps all. Starts as the values are.
+// of which every rank keeps all. It is as the values are until the first update, and begins with what they are then.
 //
 //   optim::ExponentialMovingAverage average(net, {.decay = 0.999});
 template <typename P, typename D = Cpu>
@@ -37,9 +37,11 @@ class ExponentialMovingAverage {
   void add_to(State& state, const std::string& prefix = "moving_average.");
 
   // [trainable elements], in the store's order; the plane itself, to be looked at.
-  Tensor<T, D> average() const { return store_.elements<T, D>(average_); }
+  Tensor<T, D> average() const;
 
  private:
+  void begin() const;  // before the first update: takes the values as they are
+
   template <typename Action>
   void visit(const Action& action) const;  // action(values, average, count), over the whole trainable range
 
