@@ -1,4 +1,11 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
 #include <fstream>
+#include <functional>
+#include <iterator>
+#include <limits>
 
 #include "catch.hpp"
 #include "commands.hpp"
@@ -7,6 +14,7 @@
 #include "trireme/checkpoint/checkpoint_reader.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/testing/ranks.hpp"
 
 using namespace trireme;
 
@@ -94,7 +102,47 @@ std::string again(const std::string& file, const std::filesystem::path& folder) 
   return exported;
 }
 
+// What an action prints.
+std::string output_of(const std::filesystem::path& file, const std::function<void()>& action) {
+  std::fflush(stdout);
+  const int before = dup(STDOUT_FILENO);
+  const int to = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  dup2(to, STDOUT_FILENO);
+  action();
+  std::fflush(stdout);
+  dup2(before, STDOUT_FILENO);
+  close(to);
+  close(before);
+  std::ifstream text(file);
+  return {std::istreambuf_iterator<char>(text), {}};
+}
+
 }  // namespace
+
+TEST_CASE("two checkpoints: by how much numbers differ, also where they are nan, codes or large") {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr std::int64_t large = std::int64_t{1} << 60;
+  const tests::TemporaryFolder folder;
+  const auto save = [&](const char* name, std::vector<float> numbers, std::vector<float> lost, std::vector<std::uint8_t> codes,
+                        std::vector<std::int64_t> counts) {
+    State state;
+    state.add("codes", Shape{2}, codes.data());
+    state.add("counts", Shape{2}, counts.data());
+    state.add("lost", Shape{2}, lost.data());
+    state.add("numbers", Shape{3}, numbers.data());
+    testing::run_ranks(1, [&](const Group& world) {
+      checkpoint::Checkpoints(world, {.directory = folder.path() / name, .asynchronous = false}).save(1, state);
+    });
+    return (folder.path() / name).string();
+  };
+  const std::string before = save("before", {1, nan, 3}, {1, 2}, {10, 20}, {large, 5});
+  const std::string after = save("after", {1.5F, 2, 3}, {nan, 2}, {200, 20}, {large + 1, 5});
+  CHECK(output_of(folder.path() / "out", [&] { CHECK(ckpt::diff(before, after) == 1); }) ==
+        "tensor codes: 1 of 2 elements differ; uint8 are codes, whose differences say nothing\n"
+        "tensor counts: 1 of 2 elements differ, by 1 at most\n"
+        "tensor lost: 1 of 2 elements differ, 1 of them nan in one of the two or in both\n"
+        "tensor numbers: 2 of 3 elements differ, by 0.5 at most, 1 of them nan in one of the two or in both\n");
+}
 
 TEST_CASE("a trained GPT-2 is exported as it was imported") {
   const auto refs = tests::refs_folder();

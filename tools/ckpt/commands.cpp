@@ -57,22 +57,27 @@ void for_each_name(const std::map<std::string, Value>& first, const std::map<std
   for (const std::string& name : names) visit(name, find(first, name), find(second, name));
 }
 
+// That holds every number of the types below.
 template <typename T>
-double number_at(const std::byte* bytes, std::int64_t index) {
+long double number_at(const std::byte* bytes, std::int64_t index) {
   T value;
   std::memcpy(&value, bytes + static_cast<std::size_t>(index) * sizeof value, sizeof value);
-  return static_cast<double>(static_cast<Accumulate<T>>(value));
+  return static_cast<long double>(static_cast<Accumulate<T>>(value));
 }
 
-// Nothing for types that are no numbers to subtract.
-std::optional<double> number_at(DType dtype, const std::byte* bytes, std::int64_t index) {
+// Nothing for types of 8 bits, which are codes.
+std::optional<long double> number_at(DType dtype, const std::byte* bytes, std::int64_t index) {
   switch (dtype) {
     case DType::float32: return number_at<float>(bytes, index);
     case DType::float64: return number_at<double>(bytes, index);
     case DType::bfloat16: return number_at<bfloat16>(bytes, index);
     case DType::float16: return number_at<float16>(bytes, index);
     case DType::int64: return number_at<std::int64_t>(bytes, index);
+    case DType::uint64: return number_at<std::uint64_t>(bytes, index);
     case DType::int32: return number_at<std::int32_t>(bytes, index);
+    case DType::uint32: return number_at<std::uint32_t>(bytes, index);
+    case DType::int16: return number_at<std::int16_t>(bytes, index);
+    case DType::uint16: return number_at<std::uint16_t>(bytes, index);
     default: return std::nullopt;
   }
 }
@@ -84,16 +89,27 @@ std::string difference(const CheckpointReader& first, const SavedTensor& in_firs
   const auto after = second.read(in_second);
   const std::size_t bytes = size_of(in_first.dtype);
   std::int64_t count = 0;
-  double largest = 0;
+  std::int64_t nans = 0;
+  std::optional<long double> largest;
   for (std::int64_t index = 0; index < in_first.shape.numel(); ++index) {
     const std::size_t at = static_cast<std::size_t>(index) * bytes;
     if (std::memcmp(before.data() + at, after.data() + at, bytes) == 0) continue;
     ++count;
     const auto a = number_at(in_first.dtype, before.data(), index);
     const auto b = number_at(in_first.dtype, after.data(), index);
-    if (a && b) largest = std::max(largest, std::abs(*a - *b));
+    if (!a || !b) continue;
+    const long double by = std::abs(*a - *b);
+    if (std::isnan(by)) {
+      ++nans;
+    } else {
+      largest = std::max(largest.value_or(0), by);
+    }
   }
-  return fmt::format("{} of {} elements differ, by {:.3g} at most", count, in_first.shape.numel(), largest);
+  std::string text = fmt::format("{} of {} elements differ", count, in_first.shape.numel());
+  if (largest) text += fmt::format(", by {:.3g} at most", *largest);
+  if (nans > 0) text += fmt::format(", {} of them nan in one of the two or in both", nans);
+  if (!largest && nans == 0) text += fmt::format("; {} are codes, whose differences say nothing", name_of(in_first.dtype));
+  return text;
 }
 
 void print_folder(const CheckpointReader& reader) {

@@ -6,6 +6,7 @@
 #include "commands.hpp"
 #include "trireme/checkpoint/checkpoint_reader.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/checkpoint/claim.hpp"
 #include "trireme/comm/launch/launch.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/safetensors.hpp"
@@ -72,6 +73,7 @@ int import_weights(const std::string& file, const std::string& directory) {
   const auto steps = checkpoint::committed_steps(directory);
   require(steps.empty(), "{} holds checkpoints of steps [{}]: weights are imported into a directory without any", directory,
           fmt::join(steps, ", "));
+  checkpoint::require_unclaimed(directory);
   models::Gpt<Float32> model(models::gpt2_options(file));
   models::load_gpt2(model, file);
   State state;
