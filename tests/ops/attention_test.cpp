@@ -360,6 +360,22 @@ TEST_CASE("attention gives the same bits for any number of threads") {
   require_identical(one.dq, three.dq);
 }
 
+TEST_CASE("attention works on any thread of a team") {
+  const Case c{2, 40, 40, 3, 3, 32, true, false};
+  const auto qkv = random_tensor<float>({2, 40, 288}, 1);
+  const auto dout = random_tensor<float>({2, 40, 96}, 2);
+  const auto alone = run(c, qkv, {}, dout);
+  std::array<Results<float>, 5> of_team;
+  with_threads(2, [&] {
+#pragma omp parallel for num_threads(5) schedule(static, 1)
+    for (std::size_t i = 0; i < 5; ++i) of_team[i] = run(c, qkv, {}, dout);
+  });
+  for (const Results<float>& results : of_team) {
+    require_identical(results.out, alone.out);
+    require_identical(results.dq, alone.dq);
+  }
+}
+
 TEST_CASE("a cache may be larger than the keys in use") {
   const auto q = random_tensor<float>({1, 1, 8}, 1);
   const auto kv = random_tensor<float>({1, 9, 16}, 2);

@@ -104,35 +104,37 @@ void for_each_group(const Pass& pass, const AttentionSizes& sizes, bool gradient
                                 outputs * part_of_out(pass.out, sizes, {0, 0}).copied_elements() +
                                 attention_kernels().of<A>().workspace(sizes.queries, sizes.keys, sizes.size, sizes.value_size);
   const std::int64_t work = sizes.queries * sizes.keys * (sizes.size + sizes.value_size) / 2 * sizes.group();
-  const Tensor<A, Cpu> workspaces({omp_get_max_threads(), elements});
-  parallel_ranges(sizes.batch * sizes.kv_heads, 1, (1 << 18) / work, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t index = begin; index < end; ++index) {
-      A* workspace = workspaces.data() + omp_get_thread_num() * elements;
-      const GroupPlace place{index / sizes.kv_heads, index % sizes.kv_heads};
-      const auto parts = parts_of(pass.q, pass.kv, sizes, place);
-      const auto q = read(parts.q, workspace);
-      const auto k = read(parts.k, workspace);
-      const auto v = read(parts.v, workspace);
-      const AttentionHead<A> head{
-          .q = q.data,
-          .k = k.data,
-          .v = v.data,
-          .q_stride = q.stride,
-          .k_stride = k.stride,
-          .v_stride = v.stride,
-          .queries = sizes.queries,
-          .keys = sizes.keys,
-          .size = sizes.size,
-          .value_size = sizes.value_size,
-          .group = sizes.group(),
-          .scale = static_cast<A>(scale),
-          .causal = pass.options.causal,
-          .hidden = pass.key_padding_mask.defined() ? pass.key_padding_mask.data() + place.sequence * sizes.key_rows : nullptr,
-          .first_keys = pass.first_keys.defined() ? pass.first_keys.data() + place.sequence * sizes.queries : nullptr,
-          .window = pass.options.window};
-      body(head, place, workspace);
-    }
-  });
+  const Tensor<A, Cpu> workspaces({most_parts(), elements});
+  parallel_ranges(
+      sizes.batch * sizes.kv_heads, 1, (1 << 18) / work, [&](std::int64_t begin, std::int64_t end, std::int64_t part) {
+        for (std::int64_t index = begin; index < end; ++index) {
+          A* workspace = workspaces.data() + part * elements;
+          const GroupPlace place{index / sizes.kv_heads, index % sizes.kv_heads};
+          const auto parts = parts_of(pass.q, pass.kv, sizes, place);
+          const auto q = read(parts.q, workspace);
+          const auto k = read(parts.k, workspace);
+          const auto v = read(parts.v, workspace);
+          const AttentionHead<A> head{
+              .q = q.data,
+              .k = k.data,
+              .v = v.data,
+              .q_stride = q.stride,
+              .k_stride = k.stride,
+              .v_stride = v.stride,
+              .queries = sizes.queries,
+              .keys = sizes.keys,
+              .size = sizes.size,
+              .value_size = sizes.value_size,
+              .group = sizes.group(),
+              .scale = static_cast<A>(scale),
+              .causal = pass.options.causal,
+              .hidden =
+                  pass.key_padding_mask.defined() ? pass.key_padding_mask.data() + place.sequence * sizes.key_rows : nullptr,
+              .first_keys = pass.first_keys.defined() ? pass.first_keys.data() + place.sequence * sizes.queries : nullptr,
+              .window = pass.options.window};
+          body(head, place, workspace);
+        }
+      });
 }
 
 // The kernels pass over keys by the first query of a block.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <dnnl_version.h>
+#include <omp.h>
 
 #include <dnnl.hpp>
 #include <string_view>
@@ -8,6 +9,9 @@
 #include "trireme/core/dtype.hpp"
 
 namespace trireme::ops {
+
+// The threads that oneDNN finds here, for which it plans: one of a team works alone.
+inline int onednn_threads() { return omp_in_parallel() != 0 ? 1 : omp_get_max_threads(); }
 
 // Of the operands that oneDNN gets: bfloat16, or float32.
 inline dnnl::memory::data_type onednn_type(DType dtype) {

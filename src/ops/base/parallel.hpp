@@ -3,20 +3,31 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 
 #include "trireme/core/first_exception.hpp"
 
 namespace trireme::ops {
 
-// Calls body(begin, end) for consecutive parts of [0, count), one on each of this rank's threads. A part is a multiple of
-// `unit`, and threads that would get less than `least` items are left out: a parallel region costs microseconds. What body
-// throws is thrown here when all are done.
+// Most parts that parallel_ranges() makes here. The caller may be one thread of a team, of any number in it.
+inline std::int64_t most_parts() { return omp_get_max_threads(); }
+
+// Calls body(begin, end), or body(begin, end, part) with the part's number from 0 on, for consecutive parts of [0, count), one
+// on each of this rank's threads. A part is a multiple of `unit`, and threads that would get less than `least` items are left
+// out: a parallel region costs microseconds. What body throws is thrown here when all are done.
 template <typename Body>
 void parallel_ranges(std::int64_t count, std::int64_t unit, std::int64_t least, const Body& body) {
-  const auto threads = std::min<std::int64_t>(omp_get_max_threads(), count / std::max<std::int64_t>(least, 1));
+  const auto call = [&](std::int64_t begin, std::int64_t end, std::int64_t part) {
+    if constexpr (std::invocable<const Body&, std::int64_t, std::int64_t, std::int64_t>) {
+      body(begin, end, part);
+    } else {
+      body(begin, end);
+    }
+  };
+  const auto threads = std::min<std::int64_t>(most_parts(), count / std::max<std::int64_t>(least, 1));
   if (threads <= 1) {
-    if (count > 0) body(std::int64_t{0}, count);
+    if (count > 0) call(0, count, 0);
     return;
   }
   const std::int64_t units = (count + unit - 1) / unit;
@@ -27,7 +38,7 @@ void parallel_ranges(std::int64_t count, std::int64_t unit, std::int64_t least, 
     const std::int64_t parts = omp_get_num_threads();
     const std::int64_t begin = units * part / parts * unit;
     const std::int64_t end = std::min(count, units * (part + 1) / parts * unit);
-    if (begin < end) thrown.guard([&] { body(begin, end); });
+    if (begin < end) thrown.guard([&] { call(begin, end, part); });
   }
   thrown.rethrow();
 }

@@ -1,7 +1,6 @@
 #include "ops/convolution/convolution_plan.hpp"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <map>
 #include <memory>
@@ -165,7 +164,7 @@ class ConvolutionPlans {
 
  private:
   ConvolutionPlan& find(Pass pass, const ConvolutionShape& shape) {
-    const std::tuple key(pass, shape, omp_get_max_threads());  // oneDNN plans for the threads it finds
+    const std::tuple key(pass, shape, onednn_threads());
     if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
     if (plans_.size() == max_plans) plans_.clear();
     return plans_.emplace(key, ConvolutionPlan(pass, shape, engine_)).first->second;

@@ -1,7 +1,6 @@
 #include "ops/matmul/matmul_plan.hpp"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <map>
 #include <memory>
@@ -103,7 +102,7 @@ class MatmulPlans {
 
  private:
   MatmulPlan& find(const MatmulShape& shape) {
-    const std::pair key(shape, omp_get_max_threads());  // oneDNN plans for the threads it finds
+    const std::pair key(shape, onednn_threads());
     if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
     if (plans_.size() == max_plans) plans_.clear();
     return plans_.emplace(key, MatmulPlan(shape, engine_)).first->second;
