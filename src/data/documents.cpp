@@ -6,21 +6,28 @@
 #include "trireme/data/text_batch.hpp"
 
 namespace trireme::data {
+namespace {
+
+void append(std::span<const std::int32_t> more, std::vector<std::int32_t>& all) {
+  const std::vector<std::int32_t> own(more.begin(), more.end());  // they may be a part of all, whose elements move as it grows
+  all.insert(all.end(), own.begin(), own.end());
+}
+
+}  // namespace
 
 void Documents::add(std::span<const std::int32_t> tokens) {
   require(!tokens.empty(), "document {} has no tokens", size());
-  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-  targets_.insert(targets_.end(), tokens.begin() + 1, tokens.end());
-  targets_.push_back(no_target);
-  ends_.push_back(num_tokens());
+  std::vector<std::int32_t> targets(tokens.begin() + 1, tokens.end());
+  targets.push_back(no_target);
+  add({.tokens = tokens, .targets = targets});
 }
 
 void Documents::add(const Document& document) {
   const auto& [tokens, targets] = document;
   require(!tokens.empty(), "document {} has no tokens", size());
   require(tokens.size() == targets.size(), "document {} has {} tokens and {} targets", size(), tokens.size(), targets.size());
-  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
-  targets_.insert(targets_.end(), targets.begin(), targets.end());
+  append(tokens, tokens_);
+  append(targets, targets_);
   ends_.push_back(num_tokens());
 }
 

@@ -31,6 +31,20 @@ TEST_CASE("documents of different length keep their tokens and targets") {
   CHECK(list(documents[2].targets) == targets);
 }
 
+TEST_CASE("a document is added once more, wherever its tokens lie") {
+  data::Documents documents;
+  documents.add(std::vector<std::int32_t>{5, 6, 7});
+  for (int i = 0; i < 20; ++i) {
+    documents.add(documents[i / 2].tokens);
+    documents.add(documents[i]);
+  }
+  REQUIRE(documents.size() == 41);
+  for (std::int64_t i = 0; i < documents.size(); ++i) {
+    CHECK(list(documents[i].tokens) == std::vector<std::int32_t>{5, 6, 7});
+    CHECK(list(documents[i].targets) == std::vector<std::int32_t>{6, 7, no_target});
+  }
+}
+
 TEST_CASE("documents without tokens, with other targets or beyond the last one are errors") {
   data::Documents documents;
   const std::vector<std::int32_t> tokens{1, 2}, one{1};
