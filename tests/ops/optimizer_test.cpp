@@ -4,7 +4,9 @@
 
 #include "ops/compare.hpp"
 #include "ops/threads.hpp"
+#include "trireme/ops/update/adagrad.hpp"
 #include "trireme/ops/update/adam.hpp"
+#include "trireme/ops/update/rmsprop.hpp"
 #include "trireme/ops/update/sgd.hpp"
 
 using namespace trireme;
@@ -55,6 +57,26 @@ TEST_CASE("moments that have decayed below the smallest normal number become 0, 
   require_close(w, Doubles(count, 1), 0);
   volatile float ours = denormal;
   CHECK(ours * 0.5F > 0);
+}
+
+TEST_CASE("an update whose epsilon is 0 takes small gradients as others, and nothing where there is none") {
+  constexpr std::size_t count = 37;
+  const auto g = Tensor<float>::full({count}, 1e-20F);
+  auto w = Tensor<float>::full({count}, 1);
+  auto m = Tensor<float>::zeros({count});
+  auto v = Tensor<float>::zeros({count});
+  update_elements<AdamUpdate<float>>({.learning_rate = 0.1, .epsilon = 0}, count,
+                                     {g.data(), w.data(), m.data(), v.data(), nullptr});
+  require_close(w, Doubles(count, 0.9), 2e-2);  // a second moment of 1e-43 has few bits
+  auto sums = Tensor<float>::zeros({count});
+  w = Tensor<float>::full({count}, 1);
+  update_elements<AdagradUpdate<float>>({.learning_rate = 0.1, .epsilon = 0}, count, {g.data(), w.data(), sums.data()});
+  require_close(w, Doubles(count, 0.9), 1e-4);
+  w = Tensor<float>::full({count}, 1);
+  sums = Tensor<float>::zeros({count});
+  update_elements<RmspropUpdate<float>>({.learning_rate = 0.1, .epsilon = 0}, count,
+                                        {g.data(), w.data(), sums.data(), nullptr, nullptr});
+  require_close(w, Doubles(count, 0), 2e-2);  // 0.1 / sqrt(1 - 0.99)
 }
 
 TEMPLATE_TEST_CASE("sgd with momentum, dampening, nesterov and weight decay", "", float, double) {

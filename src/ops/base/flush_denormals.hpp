@@ -1,5 +1,7 @@
 #pragma once
 
+#include "trireme/core/host_device.hpp"
+
 #if defined(__SSE__)
 #include <xmmintrin.h>
 #endif
@@ -7,11 +9,16 @@
 namespace trireme::ops {
 
 // In its scope this thread's numbers closer to 0 than the smallest normal one, 1.2e-38 in float, count as 0. A moment that
-// decays without gradients would stay among them for ever, and a processor takes many times as long for each.
+// decays without gradients would stay among them for ever, and a processor takes many times as long for each. Not where an
+// update divides by the root of such a moment.
 class FlushDenormals {
  public:
-#if defined(__SSE__)
-  FlushDenormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | results_are_zero | operands_are_zero); }
+#if !defined(__SSE__)
+  explicit FlushDenormals(bool) {}
+#else
+  explicit FlushDenormals(bool flush) : before_(_mm_getcsr()) {
+    if (flush) _mm_setcsr(before_ | results_are_zero | operands_are_zero);
+  }
   ~FlushDenormals() { _mm_setcsr(before_); }
   FlushDenormals(const FlushDenormals&) = delete;
   FlushDenormals& operator=(const FlushDenormals&) = delete;
@@ -22,5 +29,15 @@ class FlushDenormals {
   unsigned before_;
 #endif
 };
+
+// Whether this epsilon beside the root of a moment is so large that a moment of that size makes no difference.
+template <typename Update>
+TRIREME_HOST_DEVICE bool outweighs_denormals(const Update& update) {
+  if constexpr (requires { update.epsilon; }) {
+    return update.epsilon >= 1e-12f;
+  } else {
+    return true;
+  }
+}
 
 }  // namespace trireme::ops

@@ -147,7 +147,7 @@ void encode(std::int64_t count, const Block<T>& moments, const Adam8bitPlanes<T>
 
 template <typename T>
 void update(std::int64_t count, const AdamUpdate<T>& update, const Adam8bitPlanes<T>& planes, const float* measured) {
-  [[maybe_unused]] const FlushDenormals flush{};
+  [[maybe_unused]] const FlushDenormals flush(outweighs_denormals(update));
   Adam8bitPlanes<T> at = planes;
   for (std::int64_t begin = 0; begin < count; begin += block) {
     const std::int64_t part = begin + block < count ? block : count - begin;
@@ -167,7 +167,7 @@ void update(std::int64_t count, const AdamUpdate<T>& update, const Adam8bitPlane
 
 template <typename T>
 void measure(std::int64_t count, const AdamUpdate<T>& update, const Adam8bitPlanes<T>& planes, float* absmax) {
-  [[maybe_unused]] const FlushDenormals flush{};
+  [[maybe_unused]] const FlushDenormals flush(outweighs_denormals(update));
   Block<T> moments;
   decode(count, planes, moments);
   T weights[block];

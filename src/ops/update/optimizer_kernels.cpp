@@ -15,14 +15,14 @@ TRIREME_HOST_DEVICE void update_each(std::size_t count, const Update& update, Pl
 
 template <typename Update>
 void update_elements(std::size_t count, const Update& update, const typename Update::Planes& planes) {
-  [[maybe_unused]] const FlushDenormals flush{};
+  [[maybe_unused]] const FlushDenormals flush(outweighs_denormals(update));
   planes.visit([&](auto... kept) { update_each(count, update, kept...); });
 }
 
 template <typename T>
 UpdateSquares lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
                            const LambUpdate<T>& update) {
-  [[maybe_unused]] const FlushDenormals flush{};
+  [[maybe_unused]] const FlushDenormals flush(outweighs_denormals(update));
   const LambUpdate<T> of = update;
   constexpr std::size_t lanes = 32;  // independent sums
   double weights[lanes] = {};
