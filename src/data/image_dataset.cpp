@@ -68,18 +68,18 @@ Normalization normalization_of(const ImageDataset& dataset) {
   Normalization result;
   const auto pixels = static_cast<double>(dataset.count() * dataset.shape().height * dataset.shape().width);
   for (const Histogram& histogram : histograms_of(dataset)) {
-    double sum = 0;
-    double squares = 0;
-    for (std::size_t value = 0; value < histogram.size(); ++value) {
-      const double scaled = static_cast<double>(value) / 255;
-      sum += scaled * static_cast<double>(histogram[value]);
-      squares += scaled * scaled * static_cast<double>(histogram[value]);
-    }
-    const double mean = sum / pixels;
-    const double variance = squares / pixels - mean * mean;
+    const auto mean_of = [&](const auto& term) {
+      double sum = 0;
+      for (std::size_t value = 0; value < histogram.size(); ++value) {
+        sum += term(static_cast<double>(value)) * static_cast<double>(histogram[value]);
+      }
+      return sum / pixels;
+    };
+    const double mean = mean_of([](double value) { return value; });
+    const double variance = mean_of([&](double value) { return (value - mean) * (value - mean); });
     require(variance > 0, "channel {} has the same value in all pixels: it cannot be normalized", result.mean.size());
-    result.mean.push_back(static_cast<float>(mean));
-    result.std.push_back(static_cast<float>(std::sqrt(variance)));
+    result.mean.push_back(static_cast<float>(mean / 255));
+    result.std.push_back(static_cast<float>(std::sqrt(variance) / 255));
   }
   return result;
 }

@@ -4,7 +4,6 @@
 
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/loss/ignored_target.hpp"
 
 namespace trireme {
 namespace {

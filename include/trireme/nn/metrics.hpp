@@ -10,6 +10,7 @@
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/mean.hpp"
+#include "trireme/ops/loss/ignored_target.hpp"
 
 // How good a model is: numbers that are counted batch by batch and rank by rank, and then reduced over the ranks.
 //
@@ -91,7 +92,7 @@ Mean mean_squared_error(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>&
 class ConfusionMatrix {
  public:
   // Rows of the label `ignore_index` don't count either, a class too.
-  explicit ConfusionMatrix(int classes, std::int32_t ignore_index = -100);
+  explicit ConfusionMatrix(int classes, std::int32_t ignore_index = ops::ignored_target);
 
   template <typename T, typename D>
   void add(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& labels) {
