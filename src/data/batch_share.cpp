@@ -23,6 +23,10 @@ BatchShare::BatchShare(const BatchOptions& options) : batch_size_(options.batch_
   micro_batch_size_ = micro_batch_size == 0 ? share_ : micro_batch_size;
   require(share_ % micro_batch_size_ == 0, "micro-batches of {} samples do not divide the {} samples of a rank evenly",
           micro_batch_size_, share_);
+  constexpr std::int64_t most_rows = std::numeric_limits<std::int32_t>::max();
+  require(micro_batch_size_ <= most_rows && num_micro_batches() <= most_rows,
+          "a batch of {} samples is {} micro-batches of {} on a rank; at most {} of either can be computed", batch_size,
+          num_micro_batches(), micro_batch_size_, most_rows);
 }
 
 std::int64_t BatchShare::first_sample(std::int64_t step, std::int64_t micro_batch) const {

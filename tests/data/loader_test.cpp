@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <stdexcept>
@@ -197,6 +198,11 @@ TEST_CASE("options that make no sense are refused") {
   CHECK_THROWS_WITH(loader.load(0, 1), ContainsSubstring("micro-batch 1 does not exist"));
   CHECK_THROWS_WITH(samples_of_steps(loader, -1), ContainsSubstring("-1 steps"));
   CHECK_THROWS_WITH(steps_of_samples(loader, -1), ContainsSubstring("-1 samples"));
+  for (const std::int64_t batch_size : {std::int64_t{1} << 31, std::numeric_limits<std::int64_t>::max()}) {
+    CHECK_THROWS_WITH(Loader(counting(3), BatchOptions{.batch_size = batch_size}), ContainsSubstring("at most 2147483647"));
+  }
+  CHECK_THROWS_WITH(BatchShare({.batch_size = std::int64_t{1} << 31, .micro_batch_size = 1}),
+                    ContainsSubstring("2147483648 micro-batches of 1"));
 }
 
 TEST_CASE("a function of the items makes the batch") {
