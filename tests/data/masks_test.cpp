@@ -171,6 +171,18 @@ TEST_CASE("images without masks are named, and masks without images") {
   CHECK_THAT(error_of(images, masks, {}), ContainsSubstring("set .height and .width"));
 }
 
+TEST_CASE("images and masks may lie in one folder, where a suffix tells them apart") {
+  const TemporaryFolder folder;
+  for (const char* name : {"a.jpg", "a_mask.png", "b.jpg", "b_mask.png"}) {
+    write_grey(folder.path() / name, 1, 1, {static_cast<std::uint8_t>(name[0])});
+  }
+  const ImagePairOptions options{.height = 1, .width = 1, .mask_suffix = "_mask"};
+  CHECK(read_image_pairs(folder.path(), folder.path(), options).names == std::vector<std::string>{"a", "b"});
+  CHECK_THAT(error_of(folder.path(), folder.path() / ".", {.height = 1, .width = 1}), ContainsSubstring("lie in one folder"));
+  fs::remove(folder.path() / "b.jpg");
+  CHECK_THAT(error_of(folder.path(), folder.path(), options), ContainsSubstring("1 of 2 masks have no image: b"));
+}
+
 TEST_CASE("a mask of other extents than its image is refused") {
   const TemporaryFolder folder;
   const fs::path images = folder.path() / "images", masks = folder.path() / "masks";

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "data/decode_picture.hpp"
@@ -33,12 +34,17 @@ struct ImagePair {
   throw Error({.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path.string(), .hint = std::move(hint)});
 }
 
-// By their paths below the folder, without the ending and the suffix before it.
-FilesByName files_by_name(const fs::path& folder, const std::string& suffix) {
+std::string name_below(const fs::path& folder, const fs::path& file) {
+  const fs::path below = file.lexically_relative(folder);
+  return (below.parent_path() / below.stem()).generic_string();
+}
+
+// By their paths below the folder, without the ending and the suffix before it. `belongs` is asked for the whole name.
+FilesByName files_by_name(const fs::path& folder, const std::string& suffix, const auto& belongs) {
   FilesByName files;
   for (const fs::path& file : files_below(folder)) {
-    const fs::path below = file.lexically_relative(folder);
-    std::string name = (below.parent_path() / below.stem()).generic_string();
+    std::string name = name_below(folder, file);
+    if (!belongs(name)) continue;
     if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
     const auto [other, is_first] = files.emplace(std::move(name), file);
     if (!is_first) {
@@ -68,8 +74,14 @@ std::string names_missing(const FilesByName& files, const FilesByName& others, c
 }
 
 std::vector<ImagePair> find_pairs(const fs::path& images, const fs::path& masks, const std::string& suffix) {
-  FilesByName image_files = files_by_name(images, "");
-  FilesByName mask_files = files_by_name(masks, suffix);
+  std::error_code unknown;
+  const bool together = fs::equivalent(images, masks, unknown);  // then the suffix alone tells which are masks
+  require(!together || !suffix.empty(), "images and masks lie in one folder, {}: say by .mask_suffix which are masks",
+          images.string());
+  const auto is_mask = [&](const std::string& name) { return !together || name.ends_with(suffix); };
+  const auto is_image = [&](const std::string& name) { return !together || !name.ends_with(suffix); };
+  FilesByName image_files = files_by_name(images, "", is_image);
+  FilesByName mask_files = files_by_name(masks, suffix, is_mask);
   std::string message = names_missing(image_files, mask_files, "images", "have no mask");
   const std::string without_image = names_missing(mask_files, image_files, "masks", "have no image");
   if (!message.empty() && !without_image.empty()) message += "; ";

@@ -38,8 +38,8 @@ struct ImagePairs {
 //   const auto pairs = data::read_image_pairs("images", "masks", {.height = 256, .width = 256});
 //   const data::Loader loader(data::MaskedImages(pairs, {.ignored = 255}), run.batch());
 //
-// Pairs are sorted by name. Files are read as by read_image(), masks with `numbers`. Hidden names are passed over, links
-// followed.
+// With a .mask_suffix both may be the same folder. Pairs are sorted by name. Files are read as by read_image(), masks with
+// `numbers`. Hidden names are passed over, links followed.
 //
 // Throws Error{corrupt_file} that names images without a mask and masks without an image, two files of one name, and a mask
 // whose extents are not those of its image; and what read_image() throws.
