@@ -39,8 +39,13 @@ constexpr auto beginnings = std::to_array<std::pair<std::string_view, std::strin
     {"\xfe\xff"sv, "text of UTF-16"},
 });
 
+// A text may begin with the letters of bzip2, but not go on like it.
+bool begins_like(std::string_view content, std::string_view beginning) {
+  return content.starts_with(beginning) && (beginning != "BZh"sv || content.substr(0, 10).ends_with("1AY&SY"sv));
+}
+
 void require_text(std::string_view content, const fs::path& path) {
-  const auto known = std::ranges::find_if(beginnings, [&](const auto& each) { return content.starts_with(each.first); });
+  const auto known = std::ranges::find_if(beginnings, [&](const auto& each) { return begins_like(content, each.first); });
   const std::size_t zero = content.find('\0');
   if (known == beginnings.end() && zero == std::string_view::npos) return;
   throw Error({.code = ErrorCode::invalid_argument,

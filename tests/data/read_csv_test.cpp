@@ -197,6 +197,10 @@ TEST_CASE("what is no table of text is refused by its kind") {
   using namespace std::string_view_literals;
   CHECK_THAT(error_of("\x1f\x8b\x08..."), ContainsSubstring("packed by gzip") && ContainsSubstring("gunzip"));
   CHECK_THAT(error_of("PK\x03\x04..."), ContainsSubstring("zip archive or a spreadsheet"));
+  CHECK_THAT(error_of("BZh11AY&SY..."), ContainsSubstring("packed by bzip2"));
+  CHECK_THAT(error_of("PAR1...PAR1"), ContainsSubstring("Parquet"));
+  CHECK(read("PAR1,PAR2\n1,2\n").num_features() == 2);  // names of columns, and no Parquet
+  CHECK(read("BZh\n1\n").num_features() == 1);
   CHECK_THAT(error_of("\xff\xfe"
                       "a\0,\0"sv),
              ContainsSubstring("UTF-16"));

@@ -108,6 +108,9 @@ TEST_CASE("what is no text is refused by its name") {
   check("\xff\xd8\xff\xe0", "JPEG picture");
   check(std::string_view("\0\0\x08\x03\0\0", 6), "MNIST's images");
   check(std::string_view("a text, almost\0", 15), "byte 14 of it is zero");
+  check("BZh91AY&SY...", "bzip2");
+  write(folder.path() / "given", "BZhang writes");
+  CHECK(read_text(folder.path() / "given") == "BZhang writes");
   write(folder.path() / "given", "P");
   CHECK(read_text(folder.path() / "given") == "P");
 }

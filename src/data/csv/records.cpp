@@ -15,15 +15,22 @@ struct Foreign {
   std::string_view begin;
   std::string_view what;
   std::string_view hint;
+  std::string_view at_four = {};  // where a text may begin like that: what follows the fourth byte
+  std::string_view end = {};      // or what the file ends with
+
+  bool is_format_of(std::string_view content) const {
+    return content.starts_with(begin) && content.substr(std::min<std::size_t>(4, content.size())).starts_with(at_four) &&
+           content.ends_with(end);
+  }
 };
 
 constexpr std::array foreign_formats = {
     Foreign{"\x1f\x8b", "is packed by gzip", "unpack it: gunzip FILE"},
     Foreign{"PK\x03\x04", "is a zip archive or a spreadsheet", "unpack it, or export the sheet as CSV"},
-    Foreign{"BZh", "is packed by bzip2", "unpack it: bunzip2 FILE"},
+    Foreign{"BZh", "is packed by bzip2", "unpack it: bunzip2 FILE", "1AY&SY"},
     Foreign{"\xfd\x37zXZ", "is packed by xz", "unpack it: unxz FILE"},
     Foreign{"\x28\xb5\x2f\xfd", "is packed by zstd", "unpack it: unzstd FILE"},
-    Foreign{"PAR1", "is a Parquet file", "export it as CSV"},
+    Foreign{"PAR1", "is a Parquet file", "export it as CSV", "", "PAR1"},
     Foreign{"\xff\xfe", "is a text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8"},
     Foreign{"\xfe\xff", "is a text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8"},
 };
@@ -39,8 +46,8 @@ CsvRecords::CsvRecords(std::string_view content, char separator, std::filesystem
     throw Error(
         {.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path_.string(), .hint = std::string(hint)});
   };
-  for (const auto& [begin, what, hint] : foreign_formats) {
-    if (content.starts_with(begin)) fail(fmt::format("the file {}, not comma-separated text", what), hint);
+  for (const Foreign& format : foreign_formats) {
+    if (format.is_format_of(content)) fail(fmt::format("the file {}, not comma-separated text", format.what), format.hint);
   }
   const std::size_t zero = content.find('\0');
   if (zero != std::string_view::npos) {
