@@ -161,6 +161,8 @@ TEST_CASE("windows of a series have the rows after them") {
   std::int64_t evaluated = 0;
   for (const SeriesBatch& part : evaluation_batches(windows, {.batch_size = 2})) evaluated += part.size();
   CHECK(evaluated == 3);
+  CHECK(content_of(windows) != content_of(SeriesWindows(rising(10), {.length = 3, .horizon = 2})));
+  CHECK(content_of(windows) != content_of(SeriesWindows(rising(11), windows.options())));
 }
 
 TEST_CASE("windows that can't be are refused") {

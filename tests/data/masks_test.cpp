@@ -134,6 +134,7 @@ TEST_CASE("images and masks are paired by their names") {
   CHECK(pairs.masks.image(1)[0] == 2);
   CHECK(read_image_pairs(images, masks, {.height = 1, .width = 4}).masks.image(0)[1] == 1);
   CHECK(content_of(pairs) != content_of({.images = pairs.images, .masks = pairs.images, .names = pairs.names}));
+  CHECK(content_of(MaskedImages(pairs)) == content_of(pairs));
 
   const auto second = read_image_pairs(images, masks, {.height = 1, .width = 2, .channels = 1, .index = 1, .count = 2});
   CHECK(second.names == std::vector<std::string>{"deep/a"});

@@ -1,9 +1,12 @@
 #include "trireme/data/arrays/series_windows.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "trireme/core/error.hpp"
+#include "trireme/data/content.hpp"
 
 namespace trireme::data {
 
@@ -34,6 +37,11 @@ SeriesBatch SeriesWindows::collate(std::span<const std::int64_t> indices, std::i
     if (batch.targets.defined()) std::copy_n(rows_.targets().data() + end, horizon, batch.targets.data() + row * horizon);
   }
   return batch;
+}
+
+std::string content_of(const SeriesWindows& windows) {
+  const auto& [length, horizon, stride] = windows.options();
+  return fmt::format("{}; windows of {} and {} rows, {} apart", content_of(windows.table()), length, horizon, stride);
 }
 
 }  // namespace trireme::data

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/on_device.hpp"
@@ -49,6 +50,8 @@ class SeriesWindows {
   SeriesWindows(Table rows, const SeriesWindowOptions& options);
 
   std::int64_t size() const { return size_; }
+  const Table& table() const { return rows_; }
+  const SeriesWindowOptions& options() const { return options_; }
   SeriesBatch collate(std::span<const std::int64_t> indices, std::int64_t first_sample) const;
 
  private:
@@ -56,6 +59,8 @@ class SeriesWindows {
   SeriesWindowOptions options_;
   std::int64_t size_;
 };
+
+std::string content_of(const SeriesWindows& windows);  // of their table and options, as data/content.hpp has it of a table
 
 }  // namespace data
 }  // namespace trireme

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/image_batch.hpp"
@@ -42,12 +43,15 @@ class MaskedImages {
   explicit MaskedImages(ImagePairs pairs, MaskedImagesOptions options = {});
 
   std::int64_t size() const { return pairs_.images.count(); }
+  const ImagePairs& pairs() const { return pairs_; }
   MaskedBatch collate(std::span<const std::int64_t> indices, std::int64_t first_sample) const;
 
  private:
   ImagePairs pairs_;
   MaskedImagesOptions options_;
 };
+
+inline std::string content_of(const MaskedImages& images) { return content_of(images.pairs()); }
 
 }  // namespace data
 }  // namespace trireme
