@@ -92,10 +92,8 @@ std::optional<std::filesystem::path> named_tokenizer(const LmRecipe& recipe) {
 
 Corpus read_corpus(const LmRecipe& recipe, const std::optional<tokenizers::Tokenizer>& tokenizer) {
   if (recipe.tokens != "text") {
-    const auto all = data::TokenDataset::map(recipe.data, recipe.tokens == "uint16" ? DType::uint16 : DType::uint32);
-    const File file = File::open(recipe.data);
-    const auto bytes = file.map();
-    return {.tokens = all, .content = content_of(bytes.get(), file.size())};
+    return {.tokens = data::TokenDataset::map(recipe.data, recipe.tokens == "uint16" ? DType::uint16 : DType::uint32),
+            .content = {}};
   }
   std::string text = data::read_text(recipe.data);
   if (tokenizer->is_of_bytes()) {
@@ -107,6 +105,7 @@ Corpus read_corpus(const LmRecipe& recipe, const std::optional<tokenizers::Token
 }
 
 void check_vocabulary(const LmRecipe& recipe, const data::TokenDataset& tokens, std::int64_t vocabulary) {
+  if (tokens.largest() < vocabulary) return;
   std::vector<std::int32_t> part(1 << 16);
   for (std::int64_t first = 0; first < tokens.size(); first += std::ssize(part)) {
     part.resize(static_cast<std::size_t>(std::min(std::ssize(part), tokens.size() - first)));

@@ -14,7 +14,7 @@
 
 struct Corpus {
   trireme::data::TokenDataset tokens;
-  std::string content;  // in words
+  std::string content;  // in words; empty: that of the file
 };
 
 struct Answers {

@@ -35,14 +35,24 @@ struct Source {
 using Windows = Source<data::WindowLoader, EvenWindows>;
 using Conversations = Source<data::DocumentLoader, data::DocumentRows>;
 
+// Large files are read by one rank of each node, which keeps what it has found.
+void describe_corpus(trainer::Run& run, const LmRecipe& recipe, const Corpus& corpus, std::int64_t vocabulary) {
+  if (corpus.content.empty()) {
+    run.describe_data(recipe.data);
+  } else {
+    recipe.describe_data(run, corpus.content);
+  }
+  take_turns_on_nodes(
+      run.world(), [&] { check_vocabulary(recipe, corpus.tokens, vocabulary); }, "look for the largest token");
+}
+
 // around: tokens of each sequence that are none of the text's.
 Windows windows_of(trainer::Run& run, const LmRecipe& recipe, const std::optional<tokenizers::Tokenizer>& tokenizer,
                    std::int64_t vocabulary, std::int64_t around) {
   const std::int64_t length = recipe.block - around;
   require(length > 0, "--block {} has no room beside {} special tokens", recipe.block, around);
   const Corpus corpus = read_on_all(run, [&] { return read_corpus(recipe, tokenizer); });
-  check_vocabulary(recipe, corpus.tokens, vocabulary);
-  recipe.describe_data(run, corpus.content);
+  describe_corpus(run, recipe, corpus, vocabulary);
   const auto text = data::split(corpus.tokens, recipe.validation_fraction);
   const bool has_validation = text.validation.size() > length;
   require(has_validation || recipe.validation_interval == 0 || recipe.validation_fraction == 0,
@@ -135,6 +145,15 @@ void train_on(trainer::Run& run, const LmRecipe& recipe, LmModel<P, D, Options>&
                        recipe.adapter.about_parameters(run, model), options.layers, options.width, source.about, ranks_of(run),
                        source.training.batch_size(), recipe.block));
 
+  const models::SavePretrainedOptions saving{.dtype = recipe.dtype_of_save(),
+                                             .from = source_of(recipe),
+                                             .tokenizer = named_tokenizer(recipe),
+                                             .chat_template = source.chat_template};
+  recipe.describe_model(run, [&](const std::string& folder) {
+    models::SavePretrainedOptions alone = saving;
+    alone.weights = false;
+    models::save_pretrained(model, folder, alone);
+  });
   for (auto& step : run.steps(source.training)) {
     step.backward(
         model, step.batches() | std::views::transform([&](const auto& batch) { return data::on_device<D>(prepare(batch)); }));
@@ -146,13 +165,7 @@ void train_on(trainer::Run& run, const LmRecipe& recipe, LmModel<P, D, Options>&
 
   if (run.stopped()) return;
   recipe.adapter.write(run, model, recipe.dtype_of_save(), recipe.init);
-  recipe.save_weights(run, [&] {
-    models::save_pretrained(model, recipe.save,
-                            {.dtype = recipe.dtype_of_save(),
-                             .from = source_of(recipe),
-                             .tokenizer = named_tokenizer(recipe),
-                             .chat_template = source.chat_template});
-  });
+  recipe.save_weights(run, [&] { models::save_pretrained(model, recipe.save, saving); });
   if constexpr (!std::same_as<Options, models::BertOptions>) write_sample(run, recipe, model, tokenizer, source);
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <functional>
 #include <string>
 
 #include "training/image_recipe.hpp"
@@ -22,11 +23,12 @@ struct Smoothed : Net {
   double label_smoothing = 0;
 };
 
-// Trains it on images that are normalised like this. load(), save(): of --init and --save.
+// Trains it on images that are normalised like this. load(), save(): of --init and --save. describe(folder): see
+// Recipe::describe_model; there may be none.
 template <typename Model, typename Load, typename Save>
 void train_classifier(trireme::trainer::Run& run, const ImageRecipe& recipe, const std::string& name,
                       const trireme::data::Images& images, const trireme::data::Normalization& normalization, Model& model,
-                      const Load& load, const Save& save) {
+                      const Load& load, const Save& save, const std::function<void(const std::string& folder)>& describe = {}) {
   using namespace trireme;
   using D = typename Model::Device;
   model.label_smoothing = recipe.label_smoothing;
@@ -40,6 +42,7 @@ void train_classifier(trireme::trainer::Run& run, const ImageRecipe& recipe, con
                        model.store().num_elements(), images.training.count(), shape.height, shape.width, shape.channels,
                        images.test ? images.test->count() : 0, ranks_of(run), loader.batch_size()));
 
+  if (describe) recipe.describe_model(run, describe);
   for (auto& step : run.steps(loader)) {
     step.backward(model, batches_on<D>(step));
     step.update(*optimizer);

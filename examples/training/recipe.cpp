@@ -35,11 +35,10 @@ void make_folder(const std::string& path) {
 void Recipe::add_to(CommandLine& line, const std::string& about_data) {
   line.set_group("Files");
   line.add("data", data, about_data);
-  line.add("allow_other_data", allow_other_data, "go on with other --data than those of the checkpoint");
   line.add("init", init, in_folders ? "start from the weights in this folder" : "start from these weights (safetensors)");
   line.add("save", save,
            in_folders ? "write the trained model to this folder" : "write the trained weights to this file (safetensors)");
-  for (const char* name : {"data", "allow_other_data", "init", "save"}) line.set_differs(name, Differs::allowed);
+  for (const char* name : {"data", "init", "save"}) line.set_differs(name, Differs::allowed);
   line.set_group("Optimizer");
   line.add("optimizer", optimizer, optim::optimizer_names(), "what updates the weights");
   line.add("learning_rate", optimizer_options.learning_rate, "highest learning rate");
@@ -90,7 +89,7 @@ void Recipe::add_text(CommandLine& line) {
 }
 
 void Recipe::describe_data(Run& run, const std::string& content) const {
-  run.describe("data_content", content, allow_other_data ? Differs::told : Differs::refused);
+  run.describe("data_content", content, run.options().allow_other_data ? Differs::told : Differs::refused);
 }
 
 void Recipe::load_weights(const Run& run, const std::function<void()>& load) const {
@@ -121,6 +120,21 @@ void Recipe::check_save(const Run& run) const {
     }
   };
   run.world().agree(attempt, "try --save");
+}
+
+void Recipe::describe_model(Run& run, const std::function<void(const std::string& folder)>& write) const {
+  const std::filesystem::path& checkpoints = run.options().checkpoints.directory;
+  if (checkpoints.empty()) return;
+  run.load();  // what is refused is not described
+  const auto on_first_replica = [&] {
+    if (run.mesh().data().rank() == 0) write((checkpoints / "model").string());
+  };
+  try {
+    run.world().agree(on_first_replica, "describe the model");
+  } catch (const Error& error) {  // the disk is full, or it is no model of transformers: it can be trained all the same
+    if (error.code() != ErrorCode::io && error.code() != ErrorCode::invalid_argument) throw;
+    run.note(fmt::format("note: the checkpoints do not say which model they are of: {}", error.what()));
+  }
 }
 
 void Recipe::save_weights(Run& run, const std::function<void()>& write) const {

@@ -20,7 +20,6 @@ constexpr int most_layers = 100'000;  // of a model, as in a config.json
 // What a bundled trainer can be told beside the options of a run. What is there before add_to() are its defaults.
 struct Recipe {
   std::string data;
-  bool allow_other_data = false;
   std::string init;
   std::string save;
   bool in_folders = false;             // --init and --save, rather than in files
@@ -64,6 +63,9 @@ struct Recipe {
   trireme::DType dtype_of_save() const;
   // An Error before the first step where --save can't be written.
   void check_save(const trireme::trainer::Run& run) const;
+  // Before the first step of a run with checkpoints: write(folder) says there which model they are of, for trireme-evaluate and
+  // trireme-generate. The ranks of the first replica call it.
+  void describe_model(trireme::trainer::Run& run, const std::function<void(const std::string& folder)>& write) const;
   // Writes --save by write(), which the ranks of the first replica call.
   void save_weights(trireme::trainer::Run& run, const std::function<void()>& write) const;
 

@@ -98,6 +98,9 @@ void train(trainer::Run& run, const VitRecipe& recipe) {
       [&] {
         models::save_pretrained(model, recipe.save,
                                 {.dtype = recipe.dtype_of_save(), .from = recipe.init, .normalization = normalization});
+      },
+      [&](const std::string& folder) {
+        models::save_pretrained(model, folder, {.from = recipe.init, .normalization = normalization, .weights = false});
       });
 }
 

@@ -184,9 +184,8 @@ std::vector<std::string> prune(const fs::path& directory, int keep, FileSystem& 
 
 std::vector<std::string> remove_unfinished(const fs::path& directory, FileSystem& file_system) {
   require_unclaimed(directory, file_system);
-  return remove_if(file_system, directory, [](const std::string& name) {
-    return !job_of_temporary(name).empty() || name == writer_sign_name;
-  });
+  return remove_if(file_system, directory,
+                   [](const std::string& name) { return !job_of_temporary(name).empty() || name == writer_sign_name; });
 }
 
 std::vector<std::int64_t> committed_steps(const fs::path& directory, const FileSystem& file_system) {

@@ -1,11 +1,14 @@
 #include "trireme/data/document_rows.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/file_content.hpp"
 #include "trireme/data/text_batch.hpp"
 
 namespace trireme::data {
@@ -85,6 +88,15 @@ std::int64_t DocumentRows::tokens_of(std::int64_t row) const {
 
 double DocumentRows::padding() const {
   return 1 - static_cast<double>(num_tokens_) / (static_cast<double>(size()) * static_cast<double>(options_.length));
+}
+
+std::string DocumentRows::content() const {
+  std::uint64_t sum = 0;
+  for (std::int64_t number = 0; number < documents_->size(); ++number) {
+    const auto [tokens, targets] = (*documents_)[number];
+    sum = 31 * (31 * sum + digest_of_bytes(std::as_bytes(tokens))) + digest_of_bytes(std::as_bytes(targets));
+  }
+  return fmt::format("{} documents of {} tokens, digest {:016x}", documents_->size(), documents_->num_tokens(), sum);
 }
 
 TokenBatch DocumentRows::collate(std::span<const std::int64_t> rows, std::int64_t first_sample, std::int64_t time) const {

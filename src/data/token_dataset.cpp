@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <utility>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/file.hpp"
+#include "trireme/core/file_content.hpp"
 
 namespace trireme::data {
 namespace {
@@ -27,8 +29,9 @@ void widen(const std::byte* tokens, std::int64_t position, std::span<std::int32_
 
 }  // namespace
 
-TokenDataset::TokenDataset(std::shared_ptr<const std::byte> tokens, DType dtype, std::int64_t size)
-    : tokens_(std::move(tokens)), dtype_(dtype), size_(size) {}
+TokenDataset::TokenDataset(std::shared_ptr<const std::byte> tokens, DType dtype, std::int64_t size, std::filesystem::path file,
+                           std::int64_t first)
+    : tokens_(std::move(tokens)), dtype_(dtype), size_(size), file_(std::move(file)), first_(first) {}
 
 TokenDataset TokenDataset::from_bytes(std::string bytes) {
   const auto owner = std::make_shared<const std::string>(std::move(bytes));
@@ -51,7 +54,7 @@ TokenDataset TokenDataset::map(const std::filesystem::path& path, DType dtype) {
                  .message = fmt::format("a file of {} bytes does not hold {} tokens", bytes, name_of(dtype)),
                  .path = path.string()});
   }
-  return {file.map(), dtype, static_cast<std::int64_t>(bytes / size_of(dtype))};
+  return {file.map(), dtype, static_cast<std::int64_t>(bytes / size_of(dtype)), path};
 }
 
 void TokenDataset::window(std::int64_t position, std::span<std::int32_t> into) const {
@@ -69,7 +72,23 @@ TokenDataset TokenDataset::part(std::int64_t begin, std::int64_t count) const {
   require(begin >= 0 && count >= 0 && begin <= size_ && count <= size_ - begin,
           "{} tokens from {} on do not exist among {} tokens", count, begin, size_);
   const std::byte* first = tokens_.get() + static_cast<std::size_t>(begin) * size_of(dtype_);
-  return {{tokens_, first}, dtype_, count};
+  return {{tokens_, first}, dtype_, count, file_, first_ + begin};
+}
+
+std::int64_t TokenDataset::largest() const {
+  const auto look = [this](std::span<const std::byte>) {
+    std::vector<std::int32_t> part(1 << 16);
+    std::int32_t largest = 0;
+    for (std::int64_t begin = 0; begin < size_; begin += std::ssize(part)) {
+      part.resize(static_cast<std::size_t>(std::min(std::ssize(part), size_ - begin)));
+      window(begin, part);
+      largest = std::max(largest, std::ranges::max(part));
+    }
+    return static_cast<std::uint64_t>(largest);
+  };
+  const bool is_file = !file_.empty() && first_ == 0 && File::open(file_).size() == bytes().size();
+  return static_cast<std::int64_t>(is_file ? number_of_file(file_, fmt::format("largest {}", name_of(dtype_)), look)
+                                           : look({}));
 }
 
 TrainingSplit split(const TokenDataset& dataset, double validation_fraction) {

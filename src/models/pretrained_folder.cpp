@@ -115,11 +115,12 @@ void write_folder(const nn::PrefixedModel& model, const nn::WeightsFormat& forma
     }
   };
   if (writes) attempt([&] { make_folder(folder); });
-  attempt([&] {
+  const auto write_weights = [&] {
     const std::string path = (folder / weights).string();
     model.model.store().dtype() == DType::float64 ? nn::save_weights<double>({model}, path, format)
                                                   : nn::save_weights<float>({model}, path, format);
-  });
+  };
+  if (weights != nullptr) attempt(write_weights);
   if (writes && !failed) attempt(write_beside);
   const auto tell = [&failed] {
     if (failed) std::rethrow_exception(failed);
@@ -130,7 +131,7 @@ void write_folder(const nn::PrefixedModel& model, const nn::WeightsFormat& forma
 void save_folder(Model& model, nlohmann::ordered_json config, const nn::WeightsFormat& format,
                  const std::filesystem::path& folder, const SavePretrainedOptions& save,
                  const nlohmann::ordered_json& image_processor) {
-  write_folder({.prefix = "", .model = model}, format, folder, "model.safetensors", [&] {
+  write_folder({.prefix = "", .model = model}, format, folder, save.weights ? "model.safetensors" : nullptr, [&] {
     take_special_tokens(config, save.from);
     write_json(config, folder / "config.json");
     std::error_code unknown;

@@ -13,8 +13,8 @@ namespace trireme::models {
 nn::LoadedWeights load_folder(Model& model, const nn::WeightsFormat& format, const std::filesystem::path& folder,
                               const nn::LoadOptions& load);
 
-// Writes the weights to a file of the folder, and on the rank that writes them calls write_beside() for the others. All ranks
-// of a divided model call it; the folder is made where there is none.
+// Writes the weights to a file of the folder, unless that is null, and on the rank that writes them calls write_beside() for
+// the others. All ranks of a divided model call it; the folder is made where there is none.
 void write_folder(const nn::PrefixedModel& model, const nn::WeightsFormat& format, const std::filesystem::path& folder,
                   const char* weights, const std::function<void()>& write_beside);
 void write_json(const nlohmann::ordered_json& json, const std::filesystem::path& path);

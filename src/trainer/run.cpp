@@ -11,6 +11,7 @@
 #include "trainer/signals.hpp"
 #include "trireme/comm/base/require_same.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/file_content.hpp"
 #include "trireme/monitor/registry.hpp"
 #include "trireme/nn/metrics.hpp"
 #include "trireme/parallel/data_parallel.hpp"
@@ -67,7 +68,6 @@ void Run::add_model(Model& model, optim::AnyOptimizer* optimizer, const std::str
   impl_->models.push_back({.model = &model,
                            .optimizer = optimizer,
                            .prefix = prefix,
-                           .learning_rate = base_rate.value_or(optimizer->learning_rate()),
                            .replicas = std::make_unique<parallel::DataParallel>(model, mesh, options),
                            .decisions = {}});
 }
@@ -85,6 +85,17 @@ void Run::describe(const std::string& name, const std::string& value, Differs di
                      "settings of a program");
 }
 
+void Run::describe_data(const std::filesystem::path& path) {
+  require(!impl_->loaded, "data are described before the run's loop, and before what loads its checkpoint");
+  std::string content;
+  take_turns_on_nodes(
+      impl_->world, [&] { content = content_at(path); }, "digest the data");
+  require_same(impl_->world, "setting", {{"data_content", content}});
+  std::string name = "data_content";
+  for (int number = 2; impl_->checkpoints.settings().contains(name); ++number) name = fmt::format("data_content_{}", number);
+  impl_->checkpoints.describe_data(name, content, impl_->options.allow_other_data);
+}
+
 void Run::load() { impl_->load(); }
 
 void Run::begin_loop(const LoaderShape& shape) {
@@ -97,13 +108,18 @@ void Run::begin_loop(const LoaderShape& shape) {
   run.place = PlaceInData(shape);
   run.steps = run.place.steps_of(run.options.until);
   run.watch();
-  run.checkpoints.prepare(run.options);
+  for (Impl::Trained& each : run.models) {
+    if (each.optimizer == nullptr) continue;
+    each.learning_rate = run.options.base_learning_rate.value_or(each.optimizer->learning_rate());
+  }
+  run.describe(shape);
   run.load();
   if (run.checkpoints.on()) {  // what would fail at the first checkpoint fails now
     State state;
     run.add_to(state);
     run.due_for_checkpoint();
   }
+  run.checkpoints.record(run.options);
   run.first_step = run.done;
   run.start = run.last_step = std::chrono::steady_clock::now();
   const auto* seconds = std::get_if<Seconds>(&run.options.until);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <iterator>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -32,25 +33,26 @@ double seconds_of(const checkpoint::Configuration& configuration) {
   return std::max(0.0, seconds.value_or(0));
 }
 
-// The step of the checkpoint to go on from; none where the run begins anew. Rank 0 looks for it and tells the others.
-std::optional<std::int64_t> step_to_resume(const Group& world, const Options& options) {
+// The step of the checkpoint to go on from; none where the run begins anew. Rank 0 looks for it and tells the others; `found`
+// are all that it saw.
+std::optional<std::int64_t> step_to_resume(const Group& world, const Options& options, std::vector<std::int64_t>& found) {
   std::array<std::int64_t, 1> step{-1};
   const auto look = [&] {
     if (world.rank() != 0) return;
     const char* wish = std::getenv("TRIREME_RESUME");
     const std::string resume = wish != nullptr ? wish : options.resume;
-    if (resume == "none") return;
     const auto& [directory, files] = std::tie(options.checkpoints.directory, options.checkpoints.file_system);
-    const auto committed = checkpoint::committed_steps(directory, *files);
+    found = checkpoint::committed_steps(directory, *files);
+    if (resume == "none") return;
     if (resume == "auto") {
-      if (!committed.empty()) step[0] = committed.back();
+      if (!found.empty()) step[0] = found.back();
       return;
     }
     step[0] = parse_number<std::int64_t>(resume).value_or(-1);
     require(step[0] >= 0, "resume {}: it is neither auto, none nor a step", resume);
-    require(std::ranges::find(committed, step[0]) != committed.end(),
+    require(std::ranges::find(found, step[0]) != found.end(),
             "resume {}: there is no such checkpoint in {}; there are those of steps [{}]", resume, directory.string(),
-            fmt::join(committed, ", "));
+            fmt::join(found, ", "));
   };
   world.agree(look, "look for checkpoints");
   world.broadcast(std::span(step), 0, "step to resume").wait_on_host();
@@ -69,15 +71,28 @@ RunCheckpoints::RunCheckpoints(const Group& world, const Options& options)
           "resume {} needs the directory of the checkpoints", options.resume);
   if (directory_.empty()) return;
   checkpoints_.emplace(world, options.checkpoints);
-  resumed_ = step_to_resume(world, options);
+  resumed_ = step_to_resume(world, options, found_);
   newest_ = resumed_;
   done_ = resumed_.value_or(0);
 }
 
-void RunCheckpoints::prepare(const Options& options) {
-  if (!checkpoints_) return;
+void RunCheckpoints::prepare() {
+  if (!checkpoints_ || claim_) return;
+  claim_.emplace(world_, directory_, files_);
+  const auto look_again = [&] {
+    if (world_.rank() != 0 || checkpoint::committed_steps(directory_, *files_) == found_) return;
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = "another job has saved checkpoints there since this one looked for the newest",
+                 .path = directory_.string(),
+                 .hint = "start it once more"});
+  };
+  world_.agree(look_again, "look for checkpoints");
   checkpoints_->prepare();
-  const auto record = [&] {
+}
+
+void RunCheckpoints::record(const Options& options) const {
+  if (!checkpoints_) return;
+  const auto write = [&] {
     if (world_.rank() != 0) return;
     const RunStart start{.command = options.command,
                          .configuration = options.configuration,
@@ -86,7 +101,7 @@ void RunCheckpoints::prepare(const Options& options) {
                          .settings = settings_};
     record_start(start, directory_, *files_);
   };
-  world_.agree(record, "record the start of a run");
+  world_.agree(write, "record the start of a run");
 }
 
 void RunCheckpoints::describe(const std::string& name, const std::string& value, const OwnSetting& own) {
@@ -96,16 +111,30 @@ void RunCheckpoints::describe(const std::string& name, const std::string& value,
   own_[name] = own;
 }
 
+// A checkpoint that says nothing of them may be of any data.
+std::vector<std::string> RunCheckpoints::describe_data(const std::string& name, const std::string& value,
+                                                       bool other_is_allowed) {
+  settings_[name] = value;
+  own_[name] = {.differs = other_is_allowed ? Differs::told : Differs::refused, .absent = value, .of_data = true};
+  std::vector<std::string> notes;
+  const auto compare_it = [&] {
+    if (loaded_) notes = compare(*loaded_, {{name, value}}, own_, *resumed_);
+  };
+  world_.agree(compare_it, "compare data with those of the checkpoint");
+  return notes;
+}
+
 // The settings first: where these differ, a missing tensor would not tell why.
 std::vector<std::string> RunCheckpoints::load(const AddTo& add_to, bool whole) {
-  if (!resumed_) return {};
+  if (!resumed_) return whole ? about_later() : std::vector<std::string>();
   std::vector<std::string> notes;
   world_.agree(
       [&] {
         const checkpoint::CheckpointReader reader(checkpoint::checkpoint_folder(directory_, *resumed_, *files_), files_);
         seconds_before_ = seconds_of(reader.manifest().configuration);
-        if (!reader.manifest().imported)
-          notes = compare(reader.manifest().configuration, whole ? settings_ : own_settings(), own_, *resumed_);
+        if (reader.manifest().imported) return;
+        notes = compare(reader.manifest().configuration, whole ? settings_ : own_settings(), own_, *resumed_);
+        if (whole) loaded_ = reader.manifest().configuration;
       },
       "compare settings with those of the checkpoint");
   State state;
@@ -116,12 +145,26 @@ std::vector<std::string> RunCheckpoints::load(const AddTo& add_to, bool whole) {
                         loaded.imported->source)};
   }
   notes.insert(notes.begin(), fmt::format("resumed after step {}", loaded.step));
+  if (whole) std::ranges::copy(about_later(), std::back_inserter(notes));
   return notes;
 }
 
+// Of the checkpoints that this run leaves behind. On rank 0.
+std::vector<std::string> RunCheckpoints::about_later() const {
+  std::vector<std::int64_t> later = found_;
+  std::erase_if(later, [this](std::int64_t step) { return step <= resumed_.value_or(-1); });
+  if (later.empty()) return {};
+  return {
+      fmt::format("note: the later checkpoints, of steps [{}], are put aside as left-step-... when this run saves its first",
+                  fmt::join(later, ", "))};
+}
+
+// But for its data: an evaluation may be of others.
 checkpoint::Configuration RunCheckpoints::own_settings() const {
   checkpoint::Configuration own;
-  for (const auto& [name, setting] : own_) own[name] = settings_.at(name);
+  for (const auto& [name, setting] : own_) {
+    if (!setting.of_data) own[name] = settings_.at(name);
+  }
   return own;
 }
 
@@ -170,6 +213,7 @@ std::vector<std::string> RunCheckpoints::after_step(const StepEnd& step, const A
 
 void RunCheckpoints::save(const StepEnd& step, const AddTo& add_to, std::vector<std::string>& notes) {
   last_save_ = std::chrono::steady_clock::now();
+  claim_->require_held();
   State state;
   add_to(state);
   checkpoint::Configuration configuration = settings_;

@@ -11,6 +11,7 @@
 
 #include "trainer/settings.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/checkpoint/claim.hpp"
 #include "trireme/core/run_status.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/core/step_summary.hpp"
@@ -42,9 +43,15 @@ class RunCheckpoints {
   const checkpoint::Configuration& settings() const { return settings_; }
   void describe(const std::string& name, const std::string& value, const OwnSetting& own);
 
-  // Collective, before the first step: makes the directory, removes what earlier starts have left half done, and records this
-  // one.
-  void prepare(const Options& options);
+  // What the run reads. Where the checkpoint is loaded already it is compared at once. Gives what there is to tell. Collective.
+  std::vector<std::string> describe_data(const std::string& name, const std::string& value, bool other_is_allowed);
+
+  // Collective, before a run that trains loads: claims the directory, and removes what earlier starts of this job have left
+  // half done. An Error where another job saves there, or has saved since this run looked.
+  void prepare();
+
+  // Collective, once nothing is left that could refuse this start.
+  void record(const Options& options) const;
 
   // Fills the state from the checkpoint that was found. `whole`: the run trains, and has all that the checkpoint holds; one
   // that only evaluates is asked for no settings but those of its program.
@@ -64,17 +71,21 @@ class RunCheckpoints {
 
  private:
   checkpoint::Configuration own_settings() const;
+  std::vector<std::string> about_later() const;
   checkpoint::LoadedCheckpoint load_state(const State& state, bool whole, const std::vector<std::string>& notes);
   void save(const StepEnd& step, const AddTo& add_to, std::vector<std::string>& notes);
   void committed(std::optional<std::int64_t> step, std::vector<std::string>& notes);
 
   Group world_;
+  std::optional<checkpoint::Claim> claim_;  // outlives what is being saved
   std::optional<checkpoint::Checkpoints> checkpoints_;
   std::filesystem::path directory_;
   std::shared_ptr<FileSystem> files_;
   checkpoint::Configuration settings_;
-  std::map<std::string, OwnSetting> own_;  // of the program
+  std::map<std::string, OwnSetting> own_;  // of the program and its data
+  std::optional<checkpoint::Configuration> loaded_;
   Amount every_;
+  std::vector<std::int64_t> found_;  // committed when this run looked; of rank 0
   std::optional<std::int64_t> resumed_;
   std::optional<std::int64_t> newest_;  // committed
   std::int64_t done_ = 0;

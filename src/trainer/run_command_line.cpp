@@ -160,6 +160,7 @@ void CommandLine::add_checkpoints(Options& options) {
   add("checkpoint-interval", options.checkpoint_every, "between checkpoints: 100 steps, 1 epoch, 10min");
   add("keep", options.checkpoints.keep, "checkpoints that stay, the newest ones; 2 or more");
   add("resume", options.resume, "where to go on: auto (the newest checkpoint, if there is one), a step, or none");
+  add("allow-other-data", options.allow_other_data, "go on from a checkpoint of other data, which is told in a line");
   add("metrics", options.metrics, "write metrics to this file after each step: CSV where it ends in .csv, else JSON lines");
 }
 

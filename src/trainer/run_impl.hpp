@@ -9,13 +9,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -26,6 +29,7 @@
 #include "trainer/run_observers.hpp"
 #include "trainer/settings.hpp"
 #include "trainer/signals.hpp"
+#include "trireme/comm/base/node_turns.hpp"
 #include "trireme/comm/base/require_same.hpp"
 #include "trireme/monitor/registry.hpp"
 #include "trireme/optim/learning_rate.hpp"
@@ -109,6 +113,12 @@ class Run::Impl {
     std::fclose(file);
   }
 
+  bool holds_metrics() const {  // known to rank 0 alone
+    std::error_code unknown;
+    return world.rank() == 0 && !options.metrics.empty() && std::filesystem::is_regular_file(options.metrics, unknown) &&
+           std::filesystem::file_size(options.metrics, unknown) > 0 && !unknown;
+  }
+
   // On a terminal, in what the loader counts.
   void watch() {
     if (!observers || !options.process.terminal) return;
@@ -147,17 +157,41 @@ class Run::Impl {
                    .path = options.checkpoints.directory.string(),
                    .hint = "name the directory of a training run"});
     }
+    if (whole) checkpoints.prepare();
     const auto lines = checkpoints.load([this](State& state) { add_to(state); }, whole);
-    // Of a run that is refused for its settings nothing is cut off.
-    const auto open = [this] {
-      if (observers && !options.metrics.empty()) observers->open_metrics(options.metrics, done);
+    // Of a run that is refused for its settings nothing is cut off, and nothing of the training that an evaluation looks at.
+    const bool leaves_metrics = !whole && holds_metrics();
+    const auto open = [&] {
+      if (observers && !options.metrics.empty() && !leaves_metrics) observers->open_metrics(options.metrics, done);
     };
     world.agree(open, "open the metrics file");
     for (const std::string& line : lines) note(line);
+    if (leaves_metrics) {
+      note(fmt::format("note: {} holds metrics already, and an evaluation leaves them: name another file for its own",
+                       options.metrics));
+    }
   }
 
   void note(std::string_view line) {
     if (observers) observers->note(line);
+  }
+
+  // What the loader knows of its data, unless the program has described them.
+  void describe(const LoaderShape& shape) {
+    if (!checkpoints.on()) return;
+    std::map<std::string, std::string> data{{"samples_per_epoch", std::to_string(shape.samples_per_epoch)}};
+    if (shape.content && !checkpoints.settings().contains("data_content")) {
+      std::string content;
+      take_turns_on_nodes(
+          world, [&] { content = shape.content(); }, "digest the data");
+      const auto of_all = world.gather_texts(content, "digests of the data");
+      const bool is_same = std::ranges::all_of(of_all, [&](const std::string& text) { return text == content; });
+      if (is_same) data["data_content"] = content;  // otherwise each rank reads its own
+    }
+    for (const auto& [name, value] : data) {
+      if (checkpoints.settings().contains(name)) continue;
+      for (const std::string& line : checkpoints.describe_data(name, value, options.allow_other_data)) note(line);
+    }
   }
 
   bool due_for_checkpoint() const {

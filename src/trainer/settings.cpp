@@ -28,6 +28,14 @@ constexpr auto of_training =
 
 constexpr int most_chunks = 4096;
 
+constexpr const char* hint =
+    "give the run the checkpoint's settings, or its checkpoints another directory; for weights alone, trireme-ckpt export "
+    "FOLDER "
+    "FILE writes a file for --init";
+constexpr const char* hint_of_data =
+    "give the run the data of its checkpoint, or its checkpoints another directory; --allow-other-data, "
+    "Options::allow_other_data, goes on with these";
+
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -112,15 +120,15 @@ std::vector<std::string> compare(const checkpoint::Configuration& before, const 
       notes.push_back(fmt::format("note: {} was {} in the checkpoint, is {} now", name, had, value));
       continue;
     }
-    throw Error(
-        {.code = ErrorCode::invalid_argument,
-         .message = fmt::format("the checkpoint of step {} was made with another {}", step, name),
-         .name = name,
-         .wanted = value,
-         .had = had,
-         .hint = fmt::format("give the run the checkpoint's settings, or its checkpoints another directory; for weights "
-                             "alone, trireme-ckpt export FOLDER FILE writes a file for --init{}",
-                             of_program == own.end() ? "" : "; a program lets it differ by CommandLine::set_differs")});
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("the checkpoint of step {} was made with another {}", step, name),
+                 .name = name,
+                 .wanted = value,
+                 .had = had,
+                 .hint = fmt::format("{}{}", setting.of_data ? hint_of_data : hint,
+                                     of_program == own.end() || setting.of_data
+                                         ? ""
+                                         : "; a program lets it differ by CommandLine::set_differs")});
   }
   return notes;
 }

@@ -22,6 +22,7 @@ optim::Settings settings_of(const Options& options);
 struct OwnSetting {
   Differs differs = Differs::refused;
   std::optional<std::string> absent = {};
+  bool of_data = false;  // it says what is read
 };
 
 // Compares what a checkpoint was made with and what this run is told: lines about what may differ and is worth telling; `own`:

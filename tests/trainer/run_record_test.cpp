@@ -1,6 +1,9 @@
 // What a run leaves behind: a record of how it was started, and its process as it was.
 
+#include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -11,7 +14,11 @@
 #include "catch.hpp"
 #include "comm/expect.hpp"
 #include "trainer/small_run.hpp"
+#include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/core/log.hpp"
 #include "trireme/core/version.hpp"
+#include "trireme/data/loader.hpp"
+#include "trireme/data/table.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/testing/ranks.hpp"
 
@@ -75,6 +82,168 @@ TEST_CASE("each start of a run is recorded beside its checkpoints") {
   CHECK(starts[1]["ranks"] == 2);
   CHECK(starts[1]["settings"]["seed"] == "1");
   CHECK(content_of(folder.path / "options.toml") == "steps = 3\n");
+}
+
+TEST_CASE("a start that is refused changes nothing beside the checkpoints") {
+  const RunFolder folder;
+  const auto start = [&](std::uint64_t seed, const std::string& configuration) {
+    run_ranks(2, [&](const Group& world) {
+      Run run(world, {.until = Steps{2},
+                      .batch_size = 12,
+                      .seed = seed,
+                      .checkpoints = {.directory = folder.path},
+                      .metrics = folder.path / "metrics.jsonl",
+                      .configuration = configuration});
+      train(run);
+    });
+  };
+  std::filesystem::create_directories(folder.path);
+  start(1, "seed = 1\n");
+  const std::string metrics = content_of(folder.path / "metrics.jsonl");
+  const std::string starts = content_of(folder.path / "runs.jsonl");
+  CHECK_THROWS_WITH(start(2, "seed = 2\n"), ContainsSubstring("made with another seed"));
+  CHECK(content_of(folder.path / "options.toml") == "seed = 1\n");
+  CHECK(content_of(folder.path / "metrics.jsonl") == metrics);
+  CHECK(content_of(folder.path / "runs.jsonl") == starts);
+  CHECK_FALSE(std::filesystem::exists(folder.path / "writer.json"));
+}
+
+TEST_CASE("two jobs on one directory: the second is refused, and the first one's files stay as they are") {
+  const RunFolder folder;
+  std::filesystem::create_directories(folder.path);
+  const trainer::Options options{.until = Steps{4},
+                                 .batch_size = 12,
+                                 .checkpoints = {.directory = folder.path},
+                                 .checkpoint_every = Steps{1},
+                                 .metrics = folder.path / "metrics.jsonl",
+                                 .configuration = "first\n"};
+  run_ranks(1, [&](const Group& world) {
+    Run run(world, options);
+    train(run, [&](Run& first, const PointNet&) {
+      if (first.done() != 3) return;
+      setenv("TRIREME_JOB_ID", "second", 1);
+      trainer::Options of_second = options;
+      of_second.configuration = "second\n";
+      of_second.resume = "none";
+      expect_error(
+          ErrorCode::invalid_argument,
+          [&] {
+            Run second(world, of_second);
+            train(second);
+          },
+          "another job saves its checkpoints there");
+      unsetenv("TRIREME_JOB_ID");
+      expect(content_of(folder.path / "options.toml") == "first\n", "the options of the first");
+    });
+  });
+  CHECK(checkpoint::committed_steps(folder.path) == std::vector<std::int64_t>{2, 3, 4});
+  std::int64_t lines = 0;
+  std::ifstream metrics(folder.path / "metrics.jsonl");
+  for (std::string line; std::getline(metrics, line);) CHECK(line.starts_with("{\"step\":" + std::to_string(lines++) + ","));
+  CHECK(lines == 4);
+}
+
+TEST_CASE("an evaluation leaves the metrics of the training") {
+  const RunFolder folder;
+  std::filesystem::create_directories(folder.path);
+  run_ranks(2, [&](const Group& world) {
+    trainer::Options options{.until = Steps{4},
+                             .batch_size = 12,
+                             .checkpoints = {.directory = folder.path, .asynchronous = false},
+                             .checkpoint_every = Steps{2},
+                             .metrics = folder.path / "metrics.jsonl"};
+    const auto evaluate = [&] {
+      Run evaluation(world, options);
+      PointNet other(evaluation.context());
+      evaluation.add(other);
+      evaluation.report({{"test_loss", evaluation.evaluate(other, TestPoints())}});
+    };
+    {
+      Run run(world, options);
+      train(run, [&](Run& first, const PointNet&) {
+        if (first.done() == 3) evaluate();
+      });
+    }
+    world.barrier();
+    const std::string metrics = content_of(options.metrics);
+    expect(std::ranges::count(metrics, '\n') == 4, "a line of each step: {}", metrics);
+    world.barrier();
+    evaluate();
+    world.barrier();
+    expect(content_of(options.metrics) == metrics, "the metrics of the training");
+    world.barrier();
+    options.metrics = folder.path / "evaluation.jsonl";
+    evaluate();
+    world.barrier();
+    expect(content_of(options.metrics).starts_with("{\"step\":3,\"test_loss\":"), "its own in another file");
+  });
+}
+
+namespace {
+
+data::Table table_of(std::int64_t rows, float first) {
+  data::TableContent content{.feature_names = {"x", "y"}};
+  for (std::int64_t row = 0; row < rows; ++row) {
+    content.features.insert(content.features.end(), {row == 0 ? first : static_cast<float>(row), 1});
+    content.targets.push_back(static_cast<float>(row));
+  }
+  return data::Table(content);
+}
+
+struct LineNet : nn::Module<Float32> {
+  using Module::Module;
+  nn::Linear<Float32> output{*this, "output", {.in = 2, .out = 1}};
+};
+
+}  // namespace
+
+TEST_CASE("a run goes on with the same data alone, unless it is told otherwise") {
+  const RunFolder folder;
+  const auto train_on = [&](const data::Table& table, std::int64_t steps, bool allow, const std::filesystem::path& described,
+                            bool looks_first) {
+    std::vector<std::string> notes;
+    set_log_sink([&](Severity, std::string_view line) { notes.emplace_back(line); });
+    run_ranks(2, [&](const Group& world) {
+      Run run(world, {.until = Steps{steps},
+                      .batch_size = 4,
+                      .checkpoints = {.directory = folder.path / "run"},
+                      .allow_other_data = allow});
+      LineNet net(run.context());
+      optim::AdamW<Float32> optimizer(net);
+      run.add(net, optimizer);
+      if (!described.empty()) run.describe_data(described);
+      if (looks_first) run.load();
+      const data::Loader rows(table, run.batch());
+      for (auto& step : run.steps(rows)) {
+        for (const auto& batch : step.batches()) {
+          step.backward(batch, [&] { return mse_loss(net.output.forward(Variable<float>(batch.x)), batch.targets); });
+        }
+        step.update(optimizer);
+      }
+    });
+    set_log_sink({});
+    return notes;
+  };
+  train_on(table_of(20, 0), 1, false, {}, false);
+  train_on(table_of(20, 0), 2, false, {}, false);
+  for (const bool looks_first : {false, true}) {
+    CHECK_THROWS_WITH(train_on(table_of(20, 7), 3, false, {}, looks_first),
+                      ContainsSubstring("made with another data_content") && ContainsSubstring("20 rows of 2 features") &&
+                          ContainsSubstring("--allow-other-data"));
+    CHECK_THROWS_WITH(train_on(table_of(16, 0), 3, false, {}, looks_first), ContainsSubstring("made with another "));
+  }
+  const auto notes = train_on(table_of(16, 0), 3, true, {}, false);
+  CHECK(std::ranges::count(notes, "note: samples_per_epoch was 20 in the checkpoint, is 16 now") == 1);
+
+  std::filesystem::remove_all(folder.path / "run");
+  const std::filesystem::path file = folder.path / "rows.csv";
+  std::ofstream(file) << "1,2\n";
+  train_on(table_of(20, 0), 1, false, file, false);
+  std::ofstream(file) << "1,3\n";
+  CHECK_THROWS_WITH(train_on(table_of(20, 0), 2, false, file, false),
+                    ContainsSubstring("another data_content") && ContainsSubstring("4 bytes, digest"));
+  std::ofstream(file) << "1,2\n";
+  train_on(table_of(20, 0), 2, false, file, false);
 }
 
 TEST_CASE("a run gives signals back, and one that only evaluates takes none") {

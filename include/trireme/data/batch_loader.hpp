@@ -40,7 +40,8 @@ namespace data {
 //   };
 //
 // tokens_per_sample() is there where samples are sequences of tokens. A samples_per_epoch() of 0 is that of data without an
-// end. All micro-batches of a step have the same number of targets, Loss::nominal_targets, and but for that any shape.
+// end. content(), a text that differs where the data do, is what a checkpoint of a run compares; see data/content.hpp. All
+// micro-batches of a step have the same number of targets, Loss::nominal_targets, and but for that any shape.
 template <typename L>
 concept BatchLoader = requires(const L& loader, std::int64_t step) {
   loader.load(step);

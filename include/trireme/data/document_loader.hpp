@@ -38,6 +38,7 @@ class DocumentLoader {
   std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }  // rounded up
   std::int64_t samples_of_steps(std::int64_t steps) const { return sampler_.samples_of_steps(steps); }
   const DocumentRows& rows() const { return rows_; }
+  std::string content() const { return rows_.content(); }
 
   // A step or micro-batch that does not exist throws Error.
   TokenBatch load(std::int64_t step, std::int64_t micro_batch = 0) const;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "trireme/core/export.hpp"
@@ -42,6 +43,7 @@ class DocumentRows {
   std::int64_t length() const { return options_.length; }
   std::int64_t tokens_of(std::int64_t row) const;                  // without padding
   double padding() const;                                          // share of all rows' tokens, as they are `length` long
+  std::string content() const;                                     // of the documents, in words that differ where it does
   std::int64_t num_cut_tokens() const { return num_cut_tokens_; }  // of truncated documents
 
   // Batches of these rows, `time` tokens long, which is not below tokens_of() of any: 0 means length(). With packing they have

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/augmentation.hpp"
 #include "trireme/data/batch_options.hpp"
 #include "trireme/data/batch_share.hpp"
+#include "trireme/data/content.hpp"
 #include "trireme/data/image_batch.hpp"
 #include "trireme/data/image_dataset.hpp"
 
@@ -38,6 +40,7 @@ class ImageLoader {
   std::int64_t batch_size() const { return share_.batch_size(); }                // samples of a step, all ranks together
   std::int64_t samples_per_epoch() const { return dataset_.count(); }
   std::int64_t steps_per_epoch() const;  // rounded up; in sequential order there are no more steps
+  std::string content() const { return content_of(dataset_); }
   // A step or micro-batch that does not exist throws Error.
   ImageBatch load(std::int64_t step, std::int64_t micro_batch = 0) const;
 

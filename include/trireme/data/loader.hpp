@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "trireme/core/export.hpp"
+#include "trireme/data/content.hpp"
 #include "trireme/data/dataset.hpp"
 #include "trireme/data/dataset_sampler.hpp"
 
@@ -45,6 +47,10 @@ class Loader {
   std::int64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }  // without those that are dropped
   std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }      // rounded up
   std::int64_t samples_of_steps(std::int64_t steps) const { return sampler_.samples_of_steps(steps); }
+
+  // What it reads, in words that differ where the content does.
+  std::string content() const requires requires(const Dataset& dataset) { content_of(dataset); }
+  { return content_of(dataset_); }
 
   // A step or micro-batch that does not exist throws Error.
   auto load(std::int64_t step, std::int64_t micro_batch = 0) const {

@@ -31,12 +31,26 @@ class TokenDataset {
 
   TokenDataset part(std::int64_t begin, std::int64_t count) const;
 
+  // The largest of all tokens, which are all read for it; of a large file it is kept, see content_at(). 0 of none.
+  std::int64_t largest() const;
+
+  // Where they come from: the file, or an empty path, and which of its tokens is the first here.
+  const std::filesystem::path& file() const noexcept { return file_; }
+  std::int64_t first() const noexcept { return first_; }
+  DType dtype() const noexcept { return dtype_; }
+  std::span<const std::byte> bytes() const {  // as they are stored
+    return {tokens_.get(), static_cast<std::size_t>(size_) * size_of(dtype_)};
+  }
+
  private:
-  TokenDataset(std::shared_ptr<const std::byte> tokens, DType dtype, std::int64_t size);
+  TokenDataset(std::shared_ptr<const std::byte> tokens, DType dtype, std::int64_t size, std::filesystem::path file = {},
+               std::int64_t first = 0);
 
   std::shared_ptr<const std::byte> tokens_;
   DType dtype_;
   std::int64_t size_;
+  std::filesystem::path file_;
+  std::int64_t first_;
 };
 
 struct TrainingSplit {

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "trireme/core/export.hpp"
+#include "trireme/data/content.hpp"
 #include "trireme/data/token_batch.hpp"
 #include "trireme/data/token_dataset.hpp"
 
@@ -20,6 +22,7 @@ class TokenWindows {
   TokenWindows(TokenDataset tokens, std::int64_t length);
 
   std::int64_t size() const { return size_; }
+  const TokenDataset& tokens() const { return tokens_; }
   TokenBatch collate(std::span<const std::int64_t> indices, std::int64_t first_sample) const;
 
  private:
@@ -27,6 +30,8 @@ class TokenWindows {
   std::int64_t length_;
   std::int64_t size_;
 };
+
+inline std::string content_of(const TokenWindows& windows) { return content_of(windows.tokens()); }
 
 }  // namespace data
 }  // namespace trireme

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/batch_options.hpp"
 #include "trireme/data/batch_share.hpp"
+#include "trireme/data/content.hpp"
 #include "trireme/data/token_batch.hpp"
 #include "trireme/data/token_dataset.hpp"
 #include "trireme/data/window_sampler.hpp"
@@ -32,6 +34,7 @@ class WindowLoader {
   std::int64_t tokens_per_sample() const { return length_; }
   std::int64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }  // windows without overlap
   std::int64_t steps_per_epoch() const;                                            // rounded up
+  std::string content() const { return content_of(dataset_); }
   // A step or micro-batch that does not exist throws Error.
   TokenBatch load(std::int64_t step, std::int64_t micro_batch = 0) const;
 

@@ -98,6 +98,8 @@ struct SavePretrainedOptions {
   std::string chat_template = {};
   // Of a vision transformer: what its images were normalised by, for a preprocessor_config.json where `from` has none.
   std::optional<data::Normalization> normalization = {};
+  // False: the folder gets all but the weights, and says which model those in checkpoints are of.
+  bool weights = true;
 };
 
 // Writes config.json and model.safetensors, which transformers (4 and 5) loads strictly. What no model of transformers has is

@@ -66,6 +66,9 @@ struct Options {
   // has precedence.
   std::string resume = "auto";
 
+  // Whether a run goes on from a checkpoint of other data, which is told in a line; otherwise that is an Error.
+  bool allow_other_data = false;
+
   MeshOptions mesh = {};           // who computes what: ranks of the data, the pipeline and the tensor axis
   bool sequence_parallel = false;  // see parallel::ModelContextOptions
   int chunks = 1;                  // likewise

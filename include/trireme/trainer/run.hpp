@@ -3,6 +3,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <initializer_list>
 #include <iterator>
@@ -55,6 +56,7 @@ struct LoaderShape {
   std::int64_t tokens_per_sample = 0;                                // 0: it reads no tokens
   std::function<std::int64_t(std::int64_t steps)> samples_of_steps;  // of all ranks together
   std::function<std::int64_t(std::int64_t samples)> steps_of_samples;
+  std::function<std::string()> content = {};  // what it reads, in words; empty: it does not say
 };
 
 // A training run: its ranks and where they lie on the mesh, its place in the data, checkpoints, metrics and signals.
@@ -114,6 +116,12 @@ class Run {
   // older than the setting; none: that differs from all values. Collective: all ranks have the same value.
   void describe(const std::string& name, const std::string& value, Differs differs = Differs::refused,
                 const std::optional<std::string>& absent = {});
+
+  // The data that the run reads, where its loader does not know all of them: a file or folder, whose content is kept in the
+  // checkpoints as "data_content", the next ones' as "data_content_2" and so on. A run goes on with the same alone, or with
+  // Options::allow_other_data. Without a call it is the content of the loader of steps(), where that has content(): those of
+  // the library do, of tables, images and tokens. The number of samples_per_epoch() is kept of every loader. Collective.
+  void describe_data(const std::filesystem::path& path);
 
   // Loads the checkpoint to go on from, where there is one. steps() and evaluate() do so themselves. Collective.
   void load();
@@ -267,6 +275,7 @@ class StepRange {
                       .samples_per_epoch = loader.samples_per_epoch(),
                       .samples_of_steps = [&loader](std::int64_t steps) { return data::samples_of_steps(loader, steps); },
                       .steps_of_samples = [&loader](std::int64_t samples) { return data::steps_of_samples(loader, samples); }};
+    if constexpr (requires { loader.content(); }) shape.content = [&loader] { return std::string(loader.content()); };
     if constexpr (requires { loader.tokens_per_sample(); }) shape.tokens_per_sample = loader.tokens_per_sample();
     return shape;
   }
