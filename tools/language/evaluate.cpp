@@ -92,25 +92,30 @@ std::string evaluate_choices(const Model& model, const EvaluateProgram& program,
 }  // namespace
 
 template <typename P, typename D>
-void evaluate(const Group& world, const EvaluateProgram& program) {
+void evaluate(const Group& world, const EvaluateProgram& program, const std::filesystem::path& path,
+              std::optional<std::int64_t> step) {
   ModelFolder folder;
   TextCoding coding;
   const std::map<models::Family, std::string> refused{
       {models::Family::bert, "a BERT fills in masked tokens: it can't say how likely a token is after those before it"},
       {models::Family::vit, "a vision transformer is measured on images: give --images in place of --text and --choices"}};
   const auto read = [&] {
-    folder = read_model_folder(program.folder, program.adapter, refused);
+    folder = read_model_folder(path, program.adapter, refused);
     coding = coding_of(program, folder.path);
   };
   world.agree(read, "read the model's folder");
-  with_model<P, D>(folder, divided_by_all(world), [&](const auto& model) {
+  with_model<P, D>(world, folder, divided_by_all(world), [&](const auto& model) {
     std::string lines;
-    if (!program.text.empty()) lines += evaluate_text(model, program, coding) + "\n";
-    if (!program.choices.empty()) lines += evaluate_choices(model, program, coding) + "\n";
+    if (!program.text.empty()) lines += with_step(evaluate_text(model, program, coding), step) + "\n";
+    if (!program.choices.empty()) lines += with_step(evaluate_choices(model, program, coding), step) + "\n";
     if (world.rank() == 0) std::fputs(lines.c_str(), stdout);
+    std::fflush(stdout);
   });
 }
 
-template void evaluate<Float32, TRIREME_DEVICE>(const Group&, const EvaluateProgram&);
-template void evaluate<MixedBfloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&);
-template void evaluate<MixedFloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&);
+template void evaluate<Float32, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+                                                std::optional<std::int64_t>);
+template void evaluate<MixedBfloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+                                                      std::optional<std::int64_t>);
+template void evaluate<MixedFloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+                                                     std::optional<std::int64_t>);

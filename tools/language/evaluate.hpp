@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,5 +29,7 @@ std::vector<Question> read_questions(const std::string& file);
 std::string line_of_text(double nats, std::int64_t tokens);
 std::string line_of_choices(std::size_t right, std::size_t right_by_length, std::size_t questions);
 
+// `path`: a folder of transformers or a checkpoint, of that step.
 template <typename P, typename D>
-void evaluate(const trireme::Group& world, const EvaluateProgram& program);
+void evaluate(const trireme::Group& world, const EvaluateProgram& program, const std::filesystem::path& path,
+              std::optional<std::int64_t> step);

@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "model_folder.hpp"
 #include "trireme/data/batch_share.hpp"
 #include "trireme/data/evaluation_batches.hpp"
 #include "trireme/data/on_device.hpp"
@@ -22,7 +23,7 @@ using namespace trireme;
 namespace {
 
 // This rank's share of them, with the numbers of the model's classes as labels.
-data::ImageDataset read_share(const Group& world, const EvaluateProgram& program,
+data::ImageDataset read_share(const Group& world, const EvaluateProgram& program, const ModelFolder& folder_of_model,
                               const models::VisionTransformerOptions& model) {
   const std::string& path = program.images;
   if (data::has_class_folders(path)) {
@@ -31,7 +32,7 @@ data::ImageDataset read_share(const Group& world, const EvaluateProgram& program
                                        .width = model.image_size,
                                        .channels = model.channels,
                                        .classes = model.labels,
-                                       .resizing = models::image_resizing(program.folder, model.image_size),
+                                       .resizing = models::image_resizing(folder_of_model.path, model.image_size),
                                        .index = world.rank(),
                                        .count = world.size()});
     require(folder.images.classes() == model.classes, "{} has folders of {} classes, the model knows {}", path,
@@ -49,12 +50,12 @@ data::ImageDataset read_share(const Group& world, const EvaluateProgram& program
   return images.part(share.begin, share.count());
 }
 
-data::Normalization normalization_of(const std::string& folder) {
+data::Normalization normalization_of(const std::filesystem::path& folder) {
   std::optional<data::Normalization> known = models::image_normalization(folder);
   if (!known) {
     throw Error({.code = ErrorCode::io,
                  .message = "the model's folder does not say how its images were normalised",
-                 .path = folder,
+                 .path = folder.string(),
                  .hint = "give it a preprocessor_config.json with \"image_mean\" and \"image_std\" of each channel"});
   }
   return *std::move(known);
@@ -63,18 +64,21 @@ data::Normalization normalization_of(const std::string& folder) {
 }  // namespace
 
 template <typename P, typename D>
-void evaluate_images(const Group& world, const EvaluateProgram& program) {
+void evaluate_images(const Group& world, const EvaluateProgram& program, const std::filesystem::path& path,
+                     std::optional<std::int64_t> step) {
+  ModelFolder folder;
   models::VisionTransformerOptions options;
   std::optional<data::NormalizedImages> images;
   const auto read = [&] {
-    options = models::vit_options(program.folder);
+    folder = read_model_folder(path, {});
+    options = models::vit_options(folder.path);
     options.dropout = options.attention_dropout = 0;
-    const data::Normalization normalization = normalization_of(program.folder);
-    images.emplace(read_share(world, program, options), normalization);
+    const data::Normalization normalization = normalization_of(folder.path);
+    images.emplace(read_share(world, program, folder, options), normalization);
   };
   world.agree(read, "read the images");
   models::VisionTransformer<P, D> model(options);
-  models::load_pretrained(model, program.folder);
+  load_model(model, folder, world);
   std::array<Mean, 3> means;
   auto& [right, top_5, loss] = means;
   for (const data::ImageBatch& on_host : data::evaluation_batches(*images, {.batch_size = program.batch})) {
@@ -85,9 +89,13 @@ void evaluate_images(const Group& world, const EvaluateProgram& program) {
     loss += mean_of(cross_entropy(logits, batch.labels));
   }
   all_reduce(world, std::span(means));
-  if (world.rank() == 0) fmt::print("{}\n", line_of_images(right, top_5, loss));
+  if (world.rank() == 0) fmt::print("{}\n", with_step(line_of_images(right, top_5, loss), step));
+  std::fflush(stdout);
 }
 
-template void evaluate_images<Float32, TRIREME_DEVICE>(const Group&, const EvaluateProgram&);
-template void evaluate_images<MixedBfloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&);
-template void evaluate_images<MixedFloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&);
+template void evaluate_images<Float32, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+                                                       std::optional<std::int64_t>);
+template void evaluate_images<MixedBfloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+                                                             std::optional<std::int64_t>);
+template void evaluate_images<MixedFloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+                                                            std::optional<std::int64_t>);

@@ -10,4 +10,5 @@ std::string line_of_images(const trireme::Mean& right, const trireme::Mean& top_
 
 // Measures a vision transformer on labelled images, of which each rank takes its share.
 template <typename P, typename D>
-void evaluate_images(const trireme::Group& world, const EvaluateProgram& program);
+void evaluate_images(const trireme::Group& world, const EvaluateProgram& program, const std::filesystem::path& path,
+                     std::optional<std::int64_t> step);

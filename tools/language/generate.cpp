@@ -88,7 +88,8 @@ Prompts encode_prompts(const GenerateProgram& program, const TextCoding& coding,
 
 // The replicas of the model take the batches in turn, and the first one writes all of them in their order.
 template <typename Model>
-void generate(const Model& model, const ProcessMesh& mesh, const GenerateProgram& program, const ModelFolder& folder) {
+void generate(const Model& model, const ProcessMesh& mesh, const GenerateProgram& program, const ModelFolder& folder,
+              std::optional<std::int64_t> step) {
   const std::int64_t vocabulary = model.options().vocabulary, block = model.options().block;
   const std::int64_t context = program.sampling.context > 0 ? std::min(program.sampling.context, block) : block;
   TextCoding coding;
@@ -103,6 +104,7 @@ void generate(const Model& model, const ProcessMesh& mesh, const GenerateProgram
   const bool alone = program.prompts.empty();
   const bool speaks = mesh.world().rank() == 0;
   if (alone && speaks) {
+    if (program.watch) fmt::print("--- step {} ---\n", step.value_or(0));
     fmt::print("{}{}", prompts.texts.front(), program.tokens == "number" ? " " : "");
     for (const std::int32_t token : prompts.tokens.front()) coding.decode_next(token);  // what follows is no begin of a text
     options.on_token = [&](std::size_t, std::int32_t token) {
@@ -119,7 +121,7 @@ void generate(const Model& model, const ProcessMesh& mesh, const GenerateProgram
       batch.tokens += texts[row].size();
       if (alone) continue;
       const std::string text = coding.decode_after(prompts.tokens[first + row], texts[row]);
-      batch.lines += line_of(prompts.texts[first + row], text) + "\n";
+      batch.lines += with_step(line_of(prompts.texts[first + row], text), step) + "\n";
     }
     return batch;
   };
@@ -141,6 +143,7 @@ void generate(const Model& model, const ProcessMesh& mesh, const GenerateProgram
     replica = (replica + 1) % replicas.size();
   }
   if (alone && speaks) fmt::print("{}\n", coding.decode_rest());
+  std::fflush(stdout);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   if (program.timing && speaks) {
     std::fflush(stdout);
@@ -151,7 +154,8 @@ void generate(const Model& model, const ProcessMesh& mesh, const GenerateProgram
 }  // namespace
 
 template <typename P, typename D>
-void generate(const Group& world, const GenerateProgram& program) {
+void generate(const Group& world, const GenerateProgram& program, const std::filesystem::path& path,
+              std::optional<std::int64_t> step) {
   const int tensor = program.tensor_parallel > 0 ? program.tensor_parallel : world.size();
   require(world.size() % tensor == 0, "--tensor-parallel {} does not divide the {} ranks", tensor, world.size());
   const ProcessMesh mesh(world, {.tensor = tensor});
@@ -159,10 +163,14 @@ void generate(const Group& world, const GenerateProgram& program) {
   const std::map<models::Family, std::string> refused{
       {models::Family::bert, "a BERT fills in masked tokens and can't continue a text"},
       {models::Family::vit, "a vision transformer reads images and can't continue a text"}};
-  world.agree([&] { folder = read_model_folder(program.folder, program.adapter, refused); }, "read the model's folder");
-  with_model<P, D>(folder, parallel::model_context(mesh), [&](const auto& model) { generate(model, mesh, program, folder); });
+  world.agree([&] { folder = read_model_folder(path, program.adapter, refused); }, "read the model's folder");
+  with_model<P, D>(world, folder, parallel::model_context(mesh),
+                   [&](const auto& model) { generate(model, mesh, program, folder, step); });
 }
 
-template void generate<Float32, TRIREME_DEVICE>(const Group&, const GenerateProgram&);
-template void generate<MixedBfloat16, TRIREME_DEVICE>(const Group&, const GenerateProgram&);
-template void generate<MixedFloat16, TRIREME_DEVICE>(const Group&, const GenerateProgram&);
+template void generate<Float32, TRIREME_DEVICE>(const Group&, const GenerateProgram&, const std::filesystem::path&,
+                                                std::optional<std::int64_t>);
+template void generate<MixedBfloat16, TRIREME_DEVICE>(const Group&, const GenerateProgram&, const std::filesystem::path&,
+                                                      std::optional<std::int64_t>);
+template void generate<MixedFloat16, TRIREME_DEVICE>(const Group&, const GenerateProgram&, const std::filesystem::path&,
+                                                     std::optional<std::int64_t>);

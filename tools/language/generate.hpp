@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,5 +26,7 @@ std::vector<std::string> read_prompts(const GenerateProgram& program);
 // A line of JSON.
 std::string line_of(const std::string& prompt, const std::string& text);
 
+// `path`: a folder of transformers or a checkpoint, of that step.
 template <typename P, typename D>
-void generate(const trireme::Group& world, const GenerateProgram& program);
+void generate(const trireme::Group& world, const GenerateProgram& program, const std::filesystem::path& path,
+              std::optional<std::int64_t> step);

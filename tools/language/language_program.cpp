@@ -14,7 +14,11 @@
 using namespace trireme;
 
 void LanguageOptions::add_to(CLI::App& app) {
-  app.add_option("FOLDER", folder, "a model as transformers writes it: config.json and model.safetensors")->required();
+  app.add_option("FOLDER", folder,
+                 "a model as transformers writes it, config.json and model.safetensors; a checkpoint of train_lm, train_gpt or "
+                 "train_vit; or a directory of them, for the newest one")
+      ->required();
+  app.add_flag("--watch", watch, "each checkpoint that a job saves in FOLDER from now on too, until it has ended");
   app.add_option("--adapter", adapter, "a folder of PEFT, whose LoRA is merged into the model");
   app.add_option("--tokens", tokens, "text, or number: texts are numbers of tokens")
       ->check(CLI::IsMember({"text", "number"}))

@@ -12,6 +12,7 @@
 // What programs for a language model in a folder of transformers have in common.
 struct LanguageOptions {
   std::string folder;
+  bool watch = false;
   std::string adapter;  // empty: none
   std::string tokens = "text";
   std::string tokenizer;  // empty: that of the folder, else bytes

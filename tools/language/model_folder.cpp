@@ -42,10 +42,14 @@ ModelFolder read_model_folder(const std::filesystem::path& path, const std::file
                               const std::map<models::Family, std::string>& refused) {
   std::error_code unknown;
   require(std::filesystem::is_directory(path, unknown),
-          "{} is no folder: a model is a folder of transformers, with config.json and model.safetensors", path.string());
-  ModelFolder folder{.path = path, .adapter = adapter, .family = models::family_of(path, refused)};
-  const std::filesystem::path generation = path / "generation_config.json";
+          "{} is no folder: a model is a folder of transformers, with config.json and model.safetensors, or a checkpoint",
+          path.string());
+  const bool saved = is_checkpoint(path);
+  ModelFolder folder{.path = saved ? description_of(path) : path, .checkpoint = saved ? path : "", .adapter = adapter};
+  folder.family = folder.path.empty() ? models::Family::gpt2 : models::family_of(folder.path, refused);
+  if (folder.path.empty()) return folder;
+  const std::filesystem::path generation = folder.path / "generation_config.json";
   if (std::filesystem::exists(generation, unknown)) folder.stop = tokens_of(read_object(generation));
-  if (folder.stop.empty()) folder.stop = tokens_of(read_object(path / "config.json"));
+  if (folder.stop.empty()) folder.stop = tokens_of(read_object(folder.path / "config.json"));
   return folder;
 }

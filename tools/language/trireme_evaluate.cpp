@@ -3,6 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "checkpoint_model.hpp"
 #include "evaluate.hpp"
 #include "evaluate_images.hpp"
 #include "trireme/core/error.hpp"
@@ -70,7 +71,7 @@ std::string line_of_images(const Mean& right, const Mean& top_5, const Mean& los
 int main(int argc, char** argv) {
   EvaluateProgram program;
   CLI::App app(
-      "Measures a model in a folder of transformers, and prints lines of JSON.\n"
+      "Measures a model in a folder of transformers, or in checkpoints, and prints lines of JSON.\n"
       "The processes of mpirun -n N divide the model, or the images.",
       "trireme-evaluate");
   program.add_to(app);
@@ -93,8 +94,12 @@ int main(int argc, char** argv) {
   return launch_language_program(app, argc, argv, program, [&](const Group& world) {
     require(!program.text.empty() || !program.choices.empty() || !program.images.empty(),
             "--text, --choices or --images is missing");
-    program.with_types([&]<typename P, typename D>(P, D) {
-      program.images.empty() ? evaluate<P, D>(world, program) : evaluate_images<P, D>(world, program);
-    });
+    for_each_model(world, program.folder, program.watch,
+                   [&](const std::filesystem::path& path, std::optional<std::int64_t> step) {
+                     program.with_types([&]<typename P, typename D>(P, D) {
+                       program.images.empty() ? evaluate<P, D>(world, program, path, step)
+                                              : evaluate_images<P, D>(world, program, path, step);
+                     });
+                   });
   });
 }

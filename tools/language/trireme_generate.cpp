@@ -2,6 +2,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "checkpoint_model.hpp"
 #include "generate.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/json_fault.hpp"
@@ -40,7 +41,8 @@ int main(int argc, char** argv) {
   GenerateProgram program;
   models::GenerateOptions& sampling = program.sampling;
   CLI::App app(
-      "Continues texts by a model in a folder of transformers. The processes of mpirun -n N divide the model, or the prompts.\n"
+      "Continues texts by a model in a folder of transformers, or in checkpoints. The processes of mpirun -n N divide the "
+      "model, or the prompts.\n"
       "--prompt prints the text as it grows, --prompts one line of JSON for each prompt.",
       "trireme-generate");
   program.add_to(app);
@@ -66,6 +68,9 @@ int main(int argc, char** argv) {
   app.add_flag("--timing", program.timing, "tell the time on stderr");
   return launch_language_program(app, argc, argv, program, [&](const Group& world) {
     require(!program.prompt.empty() || !program.prompts.empty(), "--prompt or --prompts is missing");
-    program.with_types([&]<typename P, typename D>(P, D) { generate<P, D>(world, program); });
+    for_each_model(world, program.folder, program.watch,
+                   [&](const std::filesystem::path& path, std::optional<std::int64_t> step) {
+                     program.with_types([&]<typename P, typename D>(P, D) { generate<P, D>(world, program, path, step); });
+                   });
   });
 }

@@ -93,7 +93,8 @@ onnx::Exported export_one(const ModelFolder& folder, const FolderExport& options
         model, options.output, [&](onnx::Example& example) { pass(model, example); }, to);
   };
   if (options.checkpoint.empty()) {
-    with_loaded<Of>(folder, sizes, {}, write);
+    with_loaded<Of>(
+        folder, sizes, {}, [&](Of& model) { models::load_pretrained(model, folder.path); }, write);
   } else {
     Of model(sizes);
     load_checkpoint(model, options.checkpoint);
@@ -106,6 +107,8 @@ onnx::Exported export_one(const ModelFolder& folder, const FolderExport& options
 
 onnx::Exported export_folder(const FolderExport& options) {
   const ModelFolder folder = read_model_folder(options.folder, options.adapter);
+  require(folder.checkpoint.empty(), "--model {} is a checkpoint: name it by --checkpoint, and a folder of its model here",
+          options.folder);
   const bool takes_adapters = folder.family != Family::bert && folder.family != Family::vit;
   require(options.adapter.empty() || takes_adapters, "--adapter: a {} takes no adapters here", models::model_type(folder.path));
   const auto read_text = [](const auto& model, onnx::Example& example) { language_model(model, example); };

@@ -1,0 +1,159 @@
+#include "checkpoint_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <set>
+#include <span>
+#include <system_error>
+#include <thread>
+
+#include "trireme/checkpoint/checkpoint_reader.hpp"
+#include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/checkpoint/claim.hpp"
+#include "trireme/core/error.hpp"
+
+using namespace trireme;
+using checkpoint::CheckpointReader;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* model_prefix = "model.";
+constexpr std::int64_t none = -1;
+
+bool is_there(const fs::path& path) {
+  std::error_code unknown;
+  return fs::exists(path, unknown);
+}
+
+fs::path run_of(const fs::path& checkpoint) {
+  return checkpoint.has_filename() ? fs::absolute(checkpoint).parent_path()
+                                   : fs::absolute(checkpoint).parent_path().parent_path();
+}
+
+std::int64_t setting_of(const CheckpointReader& reader, const char* name) {
+  const auto& settings = reader.manifest().configuration;
+  const auto found = settings.find(name);
+  require(found != settings.end(), "{} lacks the setting {} of train_gpt", reader.folder().string(), name);
+  return std::stoll(found->second);
+}
+
+// Rank 0's, so that all see the same.
+std::int64_t from_first(const Group& world, std::int64_t value) {
+  std::array<std::int64_t, 1> values{value};
+  world.broadcast(std::span(values), 0, "step of a checkpoint").wait_on_host();
+  return values[0];
+}
+
+// Looks for checkpoints on rank 0.
+class Steps {
+ public:
+  explicit Steps(fs::path run) : run_(std::move(run)), watch_(run_) {}
+
+  // The newest one above `after`. Waits for it as long as a job may save one; `none`: there will be no other.
+  std::int64_t next(std::int64_t after, bool waits) {
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(200))) {
+      const bool held = waits && watch_.is_held();  // before looking: what it saves last is seen
+      const auto steps = checkpoint::committed_steps(run_);
+      if (!steps.empty() && steps.back() > after) return steps.back();
+      if (!held) return none;
+    }
+  }
+
+ private:
+  fs::path run_;
+  checkpoint::ClaimWatch watch_;
+};
+
+}  // namespace
+
+bool is_checkpoint(const fs::path& path) { return is_there(path / "manifest.json"); }
+
+bool is_run(const fs::path& path) {
+  if (is_there(path / "config.json") || is_checkpoint(path)) return false;
+  return !checkpoint::committed_steps(path).empty() || checkpoint::ClaimWatch(path).is_held();
+}
+
+fs::path description_of(const fs::path& checkpoint) {
+  const fs::path description = run_of(checkpoint) / "model";
+  if (is_there(description / "config.json")) return description;
+  const CheckpointReader reader(checkpoint);
+  const auto program = reader.manifest().configuration.find("program");
+  if (program != reader.manifest().configuration.end() && program->second == "train_gpt") return {};
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = "the checkpoint does not say which model it holds",
+               .path = checkpoint.string(),
+               .hint = "those of train_lm, train_vit and train_gpt do; of others name a folder of transformers"});
+}
+
+models::GptOptions gpt_options_of(const fs::path& checkpoint) {
+  const CheckpointReader reader(checkpoint);
+  const auto* embedding = reader.find("model.transformer.wte.weight");
+  require(embedding != nullptr && embedding->shape.size() == 2, "{} holds no GPT of train_gpt", checkpoint.string());
+  return {.layers = static_cast<int>(setting_of(reader, "layers")),
+          .heads = static_cast<int>(setting_of(reader, "heads")),
+          .width = setting_of(reader, "width"),
+          .block = setting_of(reader, "block"),
+          .vocabulary = embedding->shape[0]};
+}
+
+void load_checkpoint(Model& model, const fs::path& checkpoint, const Group& world) {
+  State state;
+  model.store().add_to(state, model_prefix);
+  std::int64_t step = 0;
+  const auto compare = [&] {
+    const CheckpointReader reader(checkpoint);
+    step = reader.manifest().step;
+    std::set<std::string> wanted;
+    for (const StateTensor& tensor : state.tensors()) wanted.insert(tensor.name);
+    for (const auto& tensor : reader.manifest().tensors) {
+      if (!tensor.name.starts_with(model_prefix) || tensor.optional || wanted.contains(tensor.name)) continue;
+      throw Error({.code = ErrorCode::invalid_argument,
+                   .message = "the checkpoint holds a tensor that its model, as it is described, lacks",
+                   .name = tensor.name,
+                   .path = checkpoint.string(),
+                   .hint = "of a run with adapters use what --save-adapter writes, and the model that they are for"});
+    }
+  };
+  world.agree(compare, "compare a checkpoint with its model");
+  checkpoint::Checkpoints(world, {.directory = run_of(checkpoint)}).load(step, state, {.whole = false});
+}
+
+void for_each_model(const Group& world, const fs::path& path, bool watch,
+                    const std::function<void(const fs::path& folder, std::optional<std::int64_t> step)>& body) {
+  bool run = false;
+  const auto look = [&] { run = world.rank() == 0 && is_run(path); };
+  world.agree(look, "look for checkpoints");
+  if (from_first(world, run ? 1 : 0) == 0) {
+    require(!watch, "--watch is for a directory of checkpoints, and {} is none", path.string());
+    return body(path, {});
+  }
+  std::optional<Steps> steps;
+  if (world.rank() == 0) steps.emplace(path);
+  std::int64_t done = none;
+  do {
+    std::int64_t step = none;
+    world.agree([&] { step = steps ? steps->next(done, watch) : none; }, "look for checkpoints");
+    step = from_first(world, step);
+    require(step != none || done != none, "{} holds no checkpoint", path.string());
+    if (step == none) return;
+    const fs::path folder = checkpoint::checkpoint_folder(path, step);
+    try {
+      body(folder, step);
+    } catch (const Error& error) {
+      const bool of_file = error.code() == ErrorCode::io || error.code() == ErrorCode::corrupt_file ||
+                           error.code() == ErrorCode::invalid_argument;
+      // The job keeps its newest ones alone.
+      if (!of_file || from_first(world, is_there(folder / "manifest.json") ? 1 : 0) == 1) throw;
+      continue;
+    }
+    done = step;
+  } while (watch || done == none);
+}
+
+std::string with_step(const std::string& line, std::optional<std::int64_t> step) {
+  return step ? fmt::format("{{\"step\":{},{}", *step, line.substr(1)) : line;
+}
