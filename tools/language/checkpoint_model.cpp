@@ -73,7 +73,8 @@ class Steps {
 bool is_checkpoint(const fs::path& path) { return is_there(path / "manifest.json"); }
 
 bool is_run(const fs::path& path) {
-  if (is_there(path / "config.json") || is_checkpoint(path)) return false;
+  std::error_code unknown;
+  if (!fs::is_directory(path, unknown) || is_there(path / "config.json") || is_checkpoint(path)) return false;
   return !checkpoint::committed_steps(path).empty() || checkpoint::ClaimWatch(path).is_held();
 }
 
