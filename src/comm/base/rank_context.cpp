@@ -105,9 +105,15 @@ void RankContext::check_neighbours(std::chrono::steady_clock::time_point now) {
     const auto process = node_->process(rank);
     if (!process || rank == place_.node_rank || node_->left(rank) || !has_ended(*process)) continue;
     if (node_->left(rank)) continue;  // in between
-    record_failure(Error({.code = ErrorCode::peer_failed, .message = lost_process, .rank = process->world_rank}));
-    return;
+    return record_lost_process(process->world_rank);
   }
+}
+
+void RankContext::record_lost_process(int rank) {
+  node_->record_failure({.rank = rank,
+                         .exit_code = static_cast<int>(ExitCode::failure),
+                         .code = ErrorCode::peer_failed,
+                         .text = "its process has ended without a word: by SIGKILL, _exit or a crash"});
 }
 
 bool RankContext::record_failure(const Error& error) { return node_->record_failure(failure_of(error, place_.rank)); }

@@ -22,9 +22,6 @@ class Progress {
   virtual bool needs_polling() const { return false; }  // true while only calls of advance() move it
 };
 
-// What is told of a rank whose process is gone.
-inline constexpr const char* lost_process = "its process has ended without a word: by SIGKILL, _exit or a crash";
-
 // What one rank knows of itself. Used by this rank's thread only; `node` is shared with the other ranks.
 class RankContext {
  public:
@@ -76,6 +73,7 @@ class RankContext {
   // Looks, about once a second, whether a process of this node has ended without a word, and records that as its failure. Not
   // every launcher ends a job with its first rank that dies.
   void check_neighbours(std::chrono::steady_clock::time_point now);
+  void record_lost_process(int rank);       // in the world
   bool record_failure(const Error& error);  // false: check_failure() throws what another rank recorded before
   void record_failure(const std::exception_ptr& failure) { node_->record_failure(describe(failure)); }
   void end(const std::exception_ptr& failure);  // main has thrown it

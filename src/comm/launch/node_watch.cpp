@@ -154,12 +154,10 @@ void NodeWatch::advance() {
   const auto now = Clock::now();
   if (now < next_look_) return;
   next_look_ = now + between_watches;
-  for (const Watched& one : watched_) {
+  for (Watched& one : watched_) {
     std::array<std::byte, 1> nothing{};
     if (one.socket.receive_now(nothing)) continue;
-    context_->record_failure(Error({.code = ErrorCode::peer_failed, .message = lost_process, .rank = one.rank}));
-    watched_.clear();
-    return;
+    if (std::exchange(one.lost, true)) return context_->record_lost_process(one.rank);
   }
 }
 

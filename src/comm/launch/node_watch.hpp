@@ -26,7 +26,8 @@ class NodeWatch final : public Progress {
  private:
   struct Watched {
     Socket socket;
-    int rank = 0;  // in the world
+    int rank = 0;       // in the world
+    bool lost = false;  // at the last look; what it told before it ended may still be on its way
   };
 
   std::shared_ptr<RankContext> context_;

@@ -18,7 +18,7 @@ namespace trireme::comm {
 namespace {
 
 constexpr std::chrono::milliseconds longest_closing_nap{50};
-constexpr std::chrono::seconds abort_patience{5};  // with another rank that ends the job
+constexpr std::chrono::seconds abort_patience{3};  // with another rank that ends the job
 
 // For other ranks to leave after a failure.
 std::chrono::milliseconds grace_of(const RankContext& context) {
