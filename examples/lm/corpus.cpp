@@ -47,12 +47,17 @@ std::optional<std::string> template_of_folder(const LmRecipe& recipe, const toke
 
 std::string template_of(const LmRecipe& recipe, const std::optional<std::string>& of_folder) {
   if (!recipe.chat_template.empty()) return recipe.chat_template;
+  if (of_folder) return *of_folder;
   const std::filesystem::path path = tokenizer_path(recipe);
-  require(
-      of_folder.has_value(),
-      "--chat-template is missing: {} has no chat template that is known here; name the one that the model was made for: {}",
-      path.empty() ? "a model without a folder" : path.string(), fmt::join(tokenizers::ChatTemplate::names(), ", "));
-  return *of_folder;
+  const auto unknown = path.empty() ? std::nullopt : tokenizers::ChatTemplate::file_in(path);
+  const std::string nowhere = path.empty() ? "a model without a folder" : path.string();
+  throw Error(
+      {.code = ErrorCode::invalid_argument,
+       .message = unknown ? fmt::format("--chat-template is missing: the template in {} is none of those that are known here",
+                                        unknown->string())
+                          : fmt::format("--chat-template is missing: {} has no chat template", nowhere),
+       .hint = fmt::format("name the one that the model was made for, or is to learn: {}",
+                           fmt::join(tokenizers::ChatTemplate::names(), ", "))});
 }
 
 }  // namespace

@@ -106,6 +106,13 @@ Conversations conversations_of(trainer::Run& run, const LmRecipe& recipe, const 
   return conversations;
 }
 
+// Dropout that a folder asks for in training, and that the model lacks.
+double unused_dropout(const models::LlamaOptions& options) { return options.unused_attention_dropout; }
+double unused_dropout(const models::GptNeoXOptions& options) {
+  return std::max(options.unused_attention_dropout, options.unused_hidden_dropout);
+}
+double unused_dropout(const auto&) { return 0; }
+
 // A dataset whose batches are changed by prepare.
 template <typename Dataset, typename Prepare>
 struct Prepared {
@@ -174,6 +181,10 @@ void train_model(trainer::Run& run, const LmRecipe& recipe, const Options& optio
                  const std::optional<tokenizers::Tokenizer>& tokenizer) {
   require(recipe.block <= options.block, "--block {} is longer than the model's {} positions", recipe.block, options.block);
   check_sequences(run, recipe.block, options.width);
+  if (const double dropout = unused_dropout(options); dropout > 0) {
+    run.note(fmt::format("the folder's config asks for dropout of {}, which this kind of model has none of: nothing is dropped",
+                         dropout));
+  }
   ModelContext context = run.context();
   context.lora = recipe.adapter.options(run, usual_targets(options));
   LmModel<P, D, Options> model(options, context);  // before the data are read: it knows the targets of adapters

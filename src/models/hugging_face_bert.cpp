@@ -17,8 +17,11 @@ constexpr EncoderNames names_in_bert{.query_key_value = "attention.self.",
 bool is_beside_bert(std::string_view name) {
   return name == "bert.embeddings.position_ids" || name.starts_with("cls.seq_relationship.");
 }
-// The pooler is the classifier's.
+// The pooler is the classifier's, and the decoder, which is the token embedding, of the masked-language head.
 bool is_beside_masked_bert(std::string_view name) { return is_beside_bert(name) || name.starts_with("bert.pooler."); }
+bool is_beside_classifier(std::string_view name) {
+  return is_beside_bert(name) || name.starts_with("cls.predictions.decoder.");
+}
 
 // The first BERTs called weight and bias of norms gamma and beta.
 std::string older_name(std::string_view name) {
@@ -31,11 +34,15 @@ std::string older_name(std::string_view name) {
 }
 
 nn::WeightsFormat format_of(const BertOptions& options, DType dtype) {
-  return {.passed_over = options.classes > 0 ? is_beside_bert : is_beside_masked_bert,
+  std::vector<nn::RepeatedTensor> repeated;
+  if (options.classes == 0) {
+    repeated = {{.name = "cls.predictions.decoder.weight", .of = "bert.embeddings.word_embeddings.weight"},
+                {.name = "cls.predictions.decoder.bias", .of = "cls.predictions.bias"}};
+  }
+  return {.passed_over = options.classes > 0 ? is_beside_classifier : is_beside_masked_bert,
           .optional_prefix = "bert.",  // which a BertModel lacks
           .older_name = older_name,
-          .repeated = {{.name = "cls.predictions.decoder.weight", .of = "bert.embeddings.word_embeddings.weight"},
-                       {.name = "cls.predictions.decoder.bias", .of = "cls.predictions.bias"}},
+          .repeated = std::move(repeated),
           .parts = [width = options.width](const std::string& parameter) -> std::vector<nn::StoredRows> {
             const std::array<std::pair<std::string_view, std::string_view>, 3> modules{
                 {{"classification.pooler.", "bert.pooler.dense."},

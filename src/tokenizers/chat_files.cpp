@@ -164,8 +164,7 @@ std::optional<std::string> ChatTemplate::known_in(const std::filesystem::path& p
   const TextMarks marks = text_marks(tokenizer, path);
   for (const std::string& name : names()) {
     const Style style = *style_of(name, marks);
-    if (missing_token(style, tokenizer)) continue;
-    if (ChatTemplate(name, tokenizer, marks).jinja() == text) return name;
+    if (!missing_token(style, tokenizer) && ChatTemplate(name, tokenizer, marks).jinja() == text) return name;
     const TextMarks of_style{.begin = style.begin, .end = style.end};
     const auto form = jinja_form(text, of_style);
     const auto is_same = [&](const std::string& known) { return jinja_form(known, of_style) == form; };
