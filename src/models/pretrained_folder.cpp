@@ -43,7 +43,7 @@ void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::pa
   if (!is_folder) {
     const std::string ending = from.extension().string();
     copy_beside(from, to / (ending == ".json" ? "tokenizer.json" : ending == ".model" ? "tokenizer.model" : "vocab.txt"));
-    for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"})
+    for (const char* name : {"tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"})
       copy_beside(from.parent_path() / name, to / name);
     return;
   }

@@ -11,6 +11,8 @@
 
 #include "tokenizers/jinja_form.hpp"
 #include "tokenizers/known_templates.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/json_fault.hpp"
 #include "trireme/tokenizers/chat_template.hpp"
 
 namespace trireme::tokenizers {
@@ -23,11 +25,16 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path, unknown) ? path : path.parent_path();
 }
 
-// An object, or null where there is none.
+// An object, or null where there is no file.
 json object_in(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  json object = json::parse(file, nullptr, false);
-  return object.is_object() ? object : json();
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return {};
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  json object = json::parse(text, nullptr, false);
+  if (object.is_object()) return object;
+  throw Error({.code = ErrorCode::corrupt_file,
+               .message = "a config beside a tokenizer is no JSON object" + why_no_json(text),
+               .path = path.string()});
 }
 
 // "<s>", or {"content": "<s>", ...}.

@@ -44,6 +44,7 @@ class SentencePieceCodec : public detail::Codec {
       finder_.add({.content = processor_.IdToPiece(piece), .number = piece, .is_special = true});
     }
     strips_ = find_strips();
+    doubles_space_ = processor_.EncodeAsPieces(" a") != processor_.EncodeAsPieces("a");
     const auto config_path = path.parent_path() / "tokenizer_config.json";
     std::error_code unknown;
     if (!std::filesystem::exists(config_path, unknown)) return;
@@ -52,8 +53,8 @@ class SentencePieceCodec : public detail::Codec {
     const std::string type = config.text_or("tokenizer_class", "");
     adds_begin_ = config.flag_or("add_bos_token", type.find("Llama") != std::string::npos);
     adds_end_ = config.flag_or("add_eos_token", type.find("T5") != std::string::npos);
-    const bool begins_each_part = config.flag_or("legacy", type.find("Llama") == std::string::npos);
-    if (!begins_each_part) {
+    begins_each_part_ = config.flag_or("legacy", type.find("Llama") == std::string::npos);
+    if (!begins_each_part_ || !added_.empty()) {
       // What follows counts more: normalizer_spec.add_dummy_prefix is false.
       constexpr std::string_view without_first_space("\x1A\x02\x18\x00", 4);
       load(std::string(model).append(without_first_space), path, going_on_.emplace());
@@ -152,9 +153,11 @@ class SentencePieceCodec : public detail::Codec {
     };
     if (surrounds && adds_begin_) add(processor_.bos_id(), {});
     const auto encode_part = [&](const Range& part) {
-      const auto& processor = part.begin > 0 && going_on_ ? *going_on_ : processor_;
-      const auto pieces = processor.EncodeAsImmutableProto(
-          text.substr(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.count())));
+      const std::string_view here = part_of(text, part);
+      const bool has_space = here.starts_with(' ') || here.starts_with(sign_of_space);
+      const bool goes_on = !begins_each_part_ || (has_space && doubles_space_);
+      const auto& processor = part.begin > 0 && going_on_ && goes_on ? *going_on_ : processor_;
+      const auto pieces = processor.EncodeAsImmutableProto(here);
       for (std::size_t piece = 0; piece < pieces.pieces_size(); ++piece) {
         const auto each = pieces.pieces(static_cast<int>(piece));
         add(static_cast<std::int32_t>(each.id()),
@@ -184,11 +187,13 @@ class SentencePieceCodec : public detail::Codec {
   }
 
   sentencepiece::SentencePieceProcessor processor_;
-  // Without a space before a text: of what follows an added token, where it does not count as the begin of a text.
+  // Without a space before a text: of what follows an added token, where it does not count as the begin of a text or has one.
   std::optional<sentencepiece::SentencePieceProcessor> going_on_;
   std::map<std::int32_t, AddedToken> added_;  // of the folder, in place of pieces of the same number
   AddedTokenFinder finder_;                   // of these and of the model's own special ones
   std::int64_t size_ = 0;
+  bool doubles_space_ = false;    // a text that begins with a space gets another one
+  bool begins_each_part_ = true;  // what follows an added token begins as a text does
   bool adds_begin_ = false;
   bool adds_end_ = false;
   Strips strips_ = Strips::none;

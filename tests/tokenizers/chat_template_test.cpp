@@ -76,6 +76,8 @@ TEST_CASE("a template is known by the files of a folder") {
   const auto config = folder.path() / "tokenizer_config.json";
   CHECK(ChatTemplate::known_in(folder.path(), bytes) == std::nullopt);
   CHECK(ChatTemplate::file_in(folder.path()) == std::nullopt);
+  write(config, "{\"chat_template\": ");
+  CHECK_THROWS_WITH(ChatTemplate::known_in(folder.path(), bytes), ContainsSubstring("no JSON object: byte 19"));
   const std::string chatml = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}";
   write(config, in_config(chatml));
   CHECK(ChatTemplate::known_in(folder.path(), bytes) == "chatml");

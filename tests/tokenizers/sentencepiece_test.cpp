@@ -88,6 +88,7 @@ TEST_CASE("tokens that a folder adds to a model of sentencepiece are found") {
     CHECK(added.decode(Numbers{first, first + 1}, {.skip_special_tokens = true}) == "<|start|>");
     CHECK(added.find("<|end|>") == first + 1);
     CHECK(added.encode_with_offsets("<|start|>user").offsets[0].end == 9);
+    CHECK(added.encode("<|start|> user<|end|>") == added.encode("<|start|>user<|end|>"));  // one space, as before a text
     // Where an added token begins no text, no space stands before what follows.
     config(R"({"legacy": false})");
     const Numbers bare = read_folder().encode("<|start|>user");

@@ -46,7 +46,7 @@ std::map<std::string, std::string> metadata_of(const ModelFolder& folder) {
   };
   for (const char* name : {"tokenizer.json", "tokenizer_config.json", "preprocessor_config.json"}) add(name);
   if (!metadata.contains("tokenizer.json")) {
-    for (const char* name : {"vocab.txt", "vocab.json", "merges.txt"}) add(name);
+    for (const char* name : {"vocab.txt", "vocab.json", "merges.txt", "added_tokens.json"}) add(name);
   }
   const nlohmann::json config = nlohmann::json::parse(File::open(folder.path / "config.json").content(), nullptr, false);
   if (config.is_object() && config.contains("id2label")) metadata["id2label"] = config.at("id2label").dump();
