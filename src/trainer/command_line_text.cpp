@@ -78,6 +78,7 @@ std::string text_of_unknown(const std::string& option, const CLI::App& app) {
 std::string text_of(const CLI::ParseError& error, const CLI::App& app) {
   const CLI::App& command = chosen(app);
   for (const std::string& word : app.remaining(true)) {
+    if (word == "--") continue;  // what follows it was taken
     if (word.size() > 1 && word.starts_with('-')) {
       return text_of_unknown(word.substr(0, word.find('=')), app);
     }

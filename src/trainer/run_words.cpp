@@ -23,7 +23,11 @@ void Run::Impl::tell_of_steps() {
     }
     const std::int64_t warmup = std::min(options.warmup, steps.value_or(options.warmup));
     if (warmup > 0) line += fmt::format(" after a warm-up of {}", to_text(Steps{warmup}));
-    if (steps) line += fmt::format(", then half a cosine to {} of it at the end", options.minimum_learning_rate_ratio);
+    const double ratio = options.minimum_learning_rate_ratio;
+    if (steps && ratio < 1) {
+      line += fmt::format(", then half a cosine down to {} at step {}", ratio > 0 ? fmt::format("{} times that", ratio) : "0",
+                          *steps);
+    }
   }
   line += options.clip_norm > 0 ? fmt::format("; the norm of the gradients is clipped to {}", options.clip_norm)
                                 : "; the norm of the gradients is not clipped";

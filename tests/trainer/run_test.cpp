@@ -133,8 +133,8 @@ TEST_CASE("the learning rate of a run: said first, warm-up with a time too, and 
   for (const char* line :
        {"steps of 12 samples for 3600 s, learning rate 1 after a warm-up of 4 steps; the norm of the gradients "
         "is clipped to 1\n",
-        "6 steps of 12 samples, learning rate 0.5 after a warm-up of 2 steps, then half a cosine to 0 of it at "
-        "the end; the norm of the gradients is not clipped\n"}) {
+        "6 steps of 12 samples, learning rate 0.5 after a warm-up of 2 steps, then half a cosine down to 0 at "
+        "step 6; the norm of the gradients is not clipped\n"}) {
     INFO(line << log.text());
     CHECK(log.has(line));
   }

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -51,8 +52,9 @@ class Returns {
 
   [[noreturn]] void give_up(int exit_code) const {
     // Not by the log: its sink may be where a rank hangs.
-    fmt::print(stderr, "trireme: {} not returned after the failure; this ends the process\n",
-               list_of_ranks(missing_) + (missing_.size() == 1 ? " has" : " have"));
+    const std::string text = fmt::format("trireme: {} not returned after the failure; this ends the process\n",
+                                         list_of_ranks(missing_) + (missing_.size() == 1 ? " has" : " have"));
+    std::fputs(text.c_str(), stderr);  // fmt::print would throw where nobody reads it
     std::fflush(nullptr);
     std::_Exit(exit_code);
   }

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string>
 #include <vector>
 
 #include "comm/tcp/proof.hpp"
@@ -170,8 +171,9 @@ void HubLink::end_stuck_process() {
   if (now - *failed_since_ < grace_ || node_->left(place_.rank)) return;
   const Failure first = node_->failure();
   // Not by the log: its sink may be where a rank hangs.
-  fmt::print(stderr, "trireme: rank {} has not returned after the failure of rank {}; this ends its process\n", place_.rank,
-             first.rank);
+  const std::string text = fmt::format(
+      "trireme: rank {} has not returned after the failure of rank {}; this ends its process\n", place_.rank, first.rank);
+  std::fputs(text.c_str(), stderr);  // fmt::print would throw where nobody reads it
   std::fflush(nullptr);
   std::_Exit(first.exit_code);
 }
