@@ -78,6 +78,24 @@ TEST_CASE("finish() before update(), to look at the norm") {
   });
 }
 
+TEST_CASE("a learning rate that is set after run.add counts") {
+  const Silence silence;
+  run_ranks(1, [](const Group& world) {
+    Run run(world, {.until = Steps{2}, .batch_size = 12});
+    PointNet net(run.context());
+    optim::AdamW<Float32> optimizer(net);
+    run.add(net, optimizer);
+    optimizer.set_learning_rate(0.5);
+    const PointLoader loader(run.batch());
+    for (auto& step : run.steps(loader)) {
+      for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+      step.update(optimizer);
+      if (step.number() == 0)
+        expect(optimizer.learning_rate() == 0.5, "the rate of the first step: {}", optimizer.learning_rate());
+    }
+  });
+}
+
 TEST_CASE("names that clash in a checkpoint are told before the first step") {
   const Silence silence;
   const RunFolder folder;
