@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "trireme/core/export.hpp"
+
 namespace CLI {
 class App;
 class ParseError;
@@ -10,12 +12,12 @@ class ParseError;
 namespace trireme {
 
 // "program", or "program command" where one was chosen.
-std::string name_of_command(const CLI::App& app);
+TRIREME_EXPORT std::string name_of_command(const CLI::App& app);
 
 // "--widht is no option of program; did you mean --width?"
 std::string text_of_unknown(const std::string& option, const CLI::App& app);
 
 // One line for an error of a command line: an unknown option or command with the one that may have been meant.
-std::string text_of(const CLI::ParseError& error, const CLI::App& app);
+TRIREME_EXPORT std::string text_of(const CLI::ParseError& error, const CLI::App& app);
 
 }  // namespace trireme

@@ -134,9 +134,13 @@ TEST_CASE("a launcher that fails before there are ranks is no crash of the job")
   CHECK(reported_code(Cause::launch, 1) == launch_failure);
   CHECK(cause_of(failed, {}) == Cause::crash);  // a program alone
   CHECK(cause_of(failed, {.begun = true, .has_launcher = true}) == Cause::crash);
-  CHECK(cause_of(failed, {.has_launcher = true, .recorded = true}) == Cause::crash);
+  CHECK(cause_of(failed, {.has_launcher = true, .had_ranks = true}) == Cause::crash);
   CHECK(cause_of({.status = W_EXITCODE(1, 0), .had_ranks = true}, {.has_launcher = true}) == Cause::crash);
   CHECK(cause_of({.status = W_EXITCODE(2, 0)}, {.has_launcher = true}) == Cause::configuration);
+  CHECK(cause_of({.status = W_EXITCODE(7, 0)}, {.has_launcher = true}) == Cause::crash);  // no launcher's code
+  CHECK(cause_of({.status = W_EXITCODE(139, 0)}, {.has_launcher = true}) == Cause::crash);
+  CHECK(tells_of_rank({"mpirun detected that one or more processes exited with non-zero status, thus causing"}));
+  CHECK_FALSE(tells_of_rank({"There are not enough slots available in the system"}));
 }
 
 TEST_CASE("the exit code of a job that was asked to stop is its own, unless its launcher took it away") {

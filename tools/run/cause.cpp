@@ -21,6 +21,7 @@ constexpr int cannot_start = 127;  // likewise, as a shell has it
 constexpr int killed = signal_base + SIGKILL;
 constexpr int terminated = signal_base + SIGTERM;
 constexpr int asked_to_stop = signal_base + SIGUSR1;
+constexpr int highest_of_signals = signal_base + 64;
 constexpr int lost_machine = 205;  // of mpirun of Open MPI 4.1
 
 // mpirun gives 1, or dies of the signal, when it was told to end its ranks, whatever these returned.
@@ -79,6 +80,12 @@ std::uint64_t num_kills_for_memory() {
   return kills_in("/proc/vmstat").value_or(0);
 }
 
+bool tells_of_rank(const std::deque<std::string>& lines) {
+  return std::ranges::any_of(lines, [](const std::string& line) {
+    return line.find("exited with non-zero status") != std::string::npos || line.find("exited on signal") != std::string::npos;
+  });
+}
+
 bool ended_early(const Ending& ending, const Witness& witness) {
   const auto& status = witness.status;
   if (exit_code_of(ending) != 0 || (status && status->state == trireme::RunState::stopped)) return false;
@@ -110,8 +117,9 @@ Cause cause_of(const Ending& ending, const Witness& witness) {
   }
   if (code == killed && witness.kills > 0) return Cause::out_of_memory;
   if (code == killed || code == terminated || code == lost_machine) return Cause::killed;
-  const bool had_ranks = witness.begun || witness.recorded || ending.had_ranks;
-  return witness.has_launcher && !had_ranks ? Cause::launch : Cause::crash;
+  const bool had_ranks = witness.begun || witness.had_ranks || ending.had_ranks;
+  const bool of_launcher = code == static_cast<int>(ExitCode::failure) || code > highest_of_signals;
+  return witness.has_launcher && of_launcher && !had_ranks ? Cause::launch : Cause::crash;
 }
 
 int reported_code(Cause cause, int code) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,12 +33,15 @@ struct Witness {
   std::optional<trireme::RunStatus> status = std::nullopt;  // the last that rank 0 reported, if it can be read
   bool begun = false;                                       // it has done a step since this start
   bool has_launcher = false;                                // the command names a program that starts ranks
-  bool recorded = false;                                    // the flight recorder shows ranks of this start
-  bool all_returned = true;                                 // main has returned on every rank that it shows
-  bool asked = false;                                       // somebody wanted the job to stop
-  bool forced = false;                                      // it was ended, as it did not stop
-  std::uint64_t kills = 0;                                  // what num_kills_for_memory() went up by
+  bool had_ranks = false;    // the flight recorder shows ranks of this start, or the launcher tells of one's end
+  bool all_returned = true;  // main has returned on every rank that the recorder shows
+  bool asked = false;        // somebody wanted the job to stop
+  bool forced = false;       // it was ended, as it did not stop
+  std::uint64_t kills = 0;   // what num_kills_for_memory() went up by
 };
+
+// mpirun of Open MPI says in one of these lines that a rank has failed, and not mpirun itself.
+bool tells_of_rank(const std::deque<std::string>& lines);
 
 // The launcher says that all is well, the job does not: mpirun of Open MPI 5 ends with 0 when it has lost a machine.
 bool ended_early(const Ending& ending, const Witness& witness);

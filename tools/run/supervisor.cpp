@@ -228,7 +228,7 @@ Attempt Supervisor::start(const std::string& resume) {
   const Witness witness{.status = reported(),
                         .begun = has_saved || fs::exists(status_file(), ignored),
                         .has_launcher = names_launcher(options_.command),
-                        .recorded = job.has_value(),
+                        .had_ranks = job.has_value() || tells_of_rank(messages.lines()),
                         .all_returned = !job || std::ranges::all_of(job->ranks, has_returned),
                         .asked = asked_,
                         .forced = forced_,

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "trireme/core/collectives.hpp"
+#include "trireme/core/export.hpp"
 
 namespace trireme::comm {
 
@@ -40,6 +41,6 @@ Call comparison_of(const Call& call);
 void write_name(std::string_view name, std::span<char> space);
 
 // "#12 all_reduce(...)": the call with its number in the group.
-std::string describe(const trireme::Call& call, std::uint64_t sequence);
+TRIREME_EXPORT std::string describe(const trireme::Call& call, std::uint64_t sequence);
 
 }  // namespace trireme::comm

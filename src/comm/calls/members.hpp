@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "trireme/core/export.hpp"
+
 namespace trireme::comm {
 
 // Who is in a group.
@@ -18,6 +20,6 @@ std::vector<int> ranks_below(int size);  // 0 to size - 1
 
 Members world_members(int rank, int size);
 
-std::string list_of_ranks(const std::vector<int>& ranks);  // "rank 2", "ranks 0, 2, 3"
+TRIREME_EXPORT std::string list_of_ranks(const std::vector<int>& ranks);  // "rank 2", "ranks 0, 2, 3"
 
 }  // namespace trireme::comm

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "comm/flight/flight_format.hpp"
+#include "trireme/core/export.hpp"
 
 namespace trireme::comm {
 
@@ -17,8 +18,9 @@ struct ProcessStatus {
 };
 
 // Of a process of this machine, or of one of its threads; nothing when there is none.
-std::optional<ProcessStatus> status_of(std::int32_t process, std::int32_t thread);
+TRIREME_EXPORT std::optional<ProcessStatus> status_of(std::int32_t process, std::int32_t thread);
 
-std::uint64_t this_machine();  // the same where the same process numbers mean the same processes, until the next boot
+TRIREME_EXPORT std::uint64_t
+this_machine();  // the same where the same process numbers mean the same processes, until the next boot
 
 }  // namespace trireme::comm

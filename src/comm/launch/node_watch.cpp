@@ -137,20 +137,20 @@ NodeWatch::NodeWatch(std::shared_ptr<RankContext> context, const Exchange& excha
     if (listener) own.port = port_of(listener);
   }
   const std::vector<Watchpost> posts = read_posts(exchange(is_first ? written(own) : ""));
-  context_->add(this);
   if (!is_first || posts.size() < 2) return;
   const auto me = static_cast<std::size_t>(std::ranges::find(posts, own.rank, &Watchpost::rank) - posts.begin());
   const Watchpost& next = posts[(me + 1) % posts.size()];
   const Watchpost& before = posts[(me + posts.size() - 1) % posts.size()];
   if (Socket socket = go_to(next, own)) watched_.push_back({.socket = std::move(socket), .rank = next.rank});
-  if (!listener) return;
-  if (Socket socket = await(listener, own.password)) watched_.push_back({.socket = std::move(socket), .rank = before.rank});
+  if (listener) {
+    if (Socket socket = await(listener, own.password)) watched_.push_back({.socket = std::move(socket), .rank = before.rank});
+  }
+  context_->add(this);
 }
 
 NodeWatch::~NodeWatch() { context_->remove(this); }
 
 void NodeWatch::advance() {
-  if (watched_.empty()) return;
   const auto now = Clock::now();
   if (now < next_look_) return;
   next_look_ = now + between_watches;
