@@ -40,6 +40,8 @@ std::optional<JinjaTokens> read_tokens(std::string_view source, std::size_t& at,
   static constexpr auto signs =
       std::to_array<std::string_view>({"==", "!=", "<=", ">=", "//", "**", "+", "-", "*", "/", "%", "~", "|",
                                        ".",  ",",  ":",  "(",  ")",  "[",  "]", "{", "}", "<", ">", "="});
+  constexpr int deepest = 32;
+  int depth = 0;
   JinjaTokens tokens;
   while (at < source.size()) {
     const std::string_view rest = source.substr(at);
@@ -70,6 +72,9 @@ std::optional<JinjaTokens> read_tokens(std::string_view source, std::size_t& at,
     }
     const auto* const sign = std::ranges::find_if(signs, [&](std::string_view each) { return rest.starts_with(each); });
     if (sign == signs.end()) return std::nullopt;
+    if (*sign == "(" || *sign == "[" || *sign == "{") ++depth;
+    if (*sign == ")" || *sign == "]" || *sign == "}") --depth;
+    if (depth < 0 || depth > deepest) return std::nullopt;
     tokens.push_back({.kind = JinjaToken::Kind::sign, .value = std::string(*sign)});
     at += sign->size();
   }

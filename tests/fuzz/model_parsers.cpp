@@ -11,6 +11,7 @@
 #include "fuzz/inputs.hpp"
 #include "nn/weight_files.hpp"
 #include "temporary_folder.hpp"
+#include "tokenizers/folder_tokens.hpp"
 #include "tokenizers/tiktoken.hpp"
 #include "tokenizers/tokenizer_json.hpp"
 #include "trireme/data/conversations.hpp"
@@ -110,8 +111,22 @@ void read_template(Bytes bytes) {
 }
 
 std::vector<std::string> template_seeds() {
-  return {R"({"bos_token":"<s>","eos_token":{"content":"</s>"},"chat_template":"<|im_start|> <|im_end|>"})",
-          R"({"chat_template":[{"name":"default","template":"<|user|> <|assistant|> eos_token"}]})"};
+  return {
+      R"({"bos_token":"<s>","eos_token":{"content":"</s>"},"chat_template":"<|im_start|> <|im_end|>"})",
+      R"({"chat_template":[{"name":"default","template":"<|user|> <|assistant|> eos_token"}]})",
+      R"({"chat_template":"{% for m in messages %}{{'<|im_start|>' + m['role'] + '\\n' + m.content + '<|im_end|>\\n'}}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant' }}{%- endif -%}"})",
+      R"({"chat_template":"{# a #}\n{%- set x = (messages[1:] | trim) ~ 'a' -%}\n{% if not x is defined %}b{% elif x == 1 %}b{% else %}b{% endif %}"})"};
+}
+
+void read_added_tokens(Bytes bytes) {
+  read_in_folder(bytes, "tokenizer_config.json", [](const std::filesystem::path& folder) {
+    for (const auto& stored : tokenizers::folder_tokens(folder)) check(stored.token.number >= 0, "a token has no number");
+  });
+}
+
+std::vector<std::string> added_token_seeds() {
+  return {
+      R"({"added_tokens_decoder":{"3":{"content":"<s>","lstrip":true,"normalized":false,"special":true},"7":{"content":"a"}}})"};
 }
 
 // Those that are read are encoded, a few tokens of each.
@@ -215,6 +230,7 @@ constexpr std::array parsers_of_models{Parser{"config", read_model_config, confi
                                        Parser{"tokenizer", read_tokenizer, tokenizer_seeds},
                                        Parser{"tiktoken", read_ranks, rank_seeds},
                                        Parser{"chat_template", read_template, template_seeds},
+                                       Parser{"added_tokens", read_added_tokens, added_token_seeds},
                                        Parser{"conversations", read_conversations, conversation_seeds}};
 
 }  // namespace

@@ -173,4 +173,8 @@ TEST_CASE("a template is known by its whole text, however it is spelled") {
         "{% raw %}{{ x }}{% endraw %}", "{{ '\\u0041' }}", "{%+ if x %}{% endif %}", "{#", "{", "{{ }}"}) {
     CHECK(known(text) == "none");
   }
+  CHECK(known("{{ " + std::string(100'000, '(') + " }}") == "none");
+  std::string nested;
+  for (int level = 0; level < 10'000; ++level) nested += "{% if x %}";
+  CHECK(known(nested) == "none");
 }
