@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -26,6 +27,9 @@ std::string read_header_text(const File& file) {
   if (size < length_bytes) fail(file.path(), fmt::format("a file of {} bytes has no header length", size));
   std::uint64_t length = 0;
   file.read_at(std::as_writable_bytes(std::span(&length, 1)), 0);
+  if (std::memcmp(&length, "version ", length_bytes) == 0) {
+    fail(file.path(), "the file is a pointer of Git LFS, and not the tensors themselves: fetch them by git lfs pull");
+  }
   if (length > max_header_bytes) {
     fail(file.path(), fmt::format("the header length {} is more than {} bytes", length, max_header_bytes));
   }

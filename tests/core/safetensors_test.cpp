@@ -165,6 +165,12 @@ TEST_CASE("headers that break the format are refused with the reason") {
   CHECK_THAT(refusal(R"({"a":{"x":)" + deep, 0), ContainsSubstring("nested deeper"));
 }
 
+TEST_CASE("a pointer of Git LFS is told from a file of tensors") {
+  const TemporaryFolder folder;
+  write_text(folder.path() / "model.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 13\n");
+  CHECK_THROWS_WITH(SafetensorsFile(folder.path() / "model.safetensors"), ContainsSubstring("a pointer of Git LFS"));
+}
+
 TEST_CASE("header lengths that cannot be are refused before any memory is taken") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "bad.safetensors";
