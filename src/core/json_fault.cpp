@@ -16,6 +16,14 @@ std::string reason_in(std::string text) {
   return text.substr(0, read) + (expected == text.npos ? "" : text.substr(expected + 1));
 }
 
+// Of a character that is cut off the parser names the byte behind it: its first one.
+std::size_t first_byte(std::string_view text, std::size_t place) {
+  const auto byte = [text](std::size_t at) { return static_cast<unsigned char>(text[at - 1]); };  // counted from 1
+  if (place < 2 || place > text.size() || byte(place) >= 0x80) return place;
+  for (--place; place > 1 && (byte(place) & 0xC0) == 0x80;) --place;
+  return place;
+}
+
 }  // namespace
 
 std::string json_fault(std::string_view text) {
@@ -23,7 +31,9 @@ std::string json_fault(std::string_view text) {
     const auto value = nlohmann::json::parse(text);
     return "";
   } catch (const nlohmann::json::parse_error& error) {
-    return fmt::format("byte {}: {}", error.byte, reason_in(error.what()));
+    const std::string reason = reason_in(error.what());
+    const bool is_cut = reason.find("ill-formed UTF-8") != reason.npos;
+    return fmt::format("byte {}: {}", is_cut ? first_byte(text, error.byte) : error.byte, reason);
   } catch (const nlohmann::json::out_of_range&) {
     return "a number is too large for a double";
   }

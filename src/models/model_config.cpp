@@ -122,8 +122,8 @@ void ignore_what_computes_nothing(const ConfigFile& config) {
   // What a tokenizer and a text are told: numbers of special tokens, and how long texts are cut. Positions have keys of their
   // own.
   config.ignore({"bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "sep_token_id", "cls_token_id",
-                 "mask_token_id", "decoder_start_token_id", "tokenizer_class", "prefix", "max_sequence_length",
-                 "model_max_length", "tokenizer_model_max_length", "tokenizer_padding_side"});
+                 "mask_token_id", "decoder_start_token_id", "tokenizer_class", "prefix", "max_seq_len", "max_seq_length",
+                 "max_sequence_length", "model_max_length", "tokenizer_model_max_length", "tokenizer_padding_side"});
   // How generate() of transformers continues a text.
   config.ignore({"bad_words_ids",
                  "begin_suppress_tokens",
@@ -155,10 +155,26 @@ void ignore_what_computes_nothing(const ConfigFile& config) {
   config.ignore({"id2label", "label2id", "num_labels", "_num_labels", "problem_type"});
   // How and in which type the same numbers are computed, kept and handed out. By pretraining_tp products are cut into parts
   // that are put together again.
-  config.ignore({"dtype", "torch_dtype", "use_bfloat16", "use_cache", "gradient_checkpointing", "chunk_size_feed_forward",
-                 "pretraining_tp", "return_dict", "output_attentions", "output_hidden_states", "torchscript", "tf_legacy_loss",
-                 "xla_device", "attn_implementation", "_attn_implementation", "_attn_implementation_autoset",
-                 "_attn_implementation_internal", "_flash_attn_2_enabled", "use_flash_attention_2"});
+  config.ignore({"dtype",
+                 "torch_dtype",
+                 "use_bfloat16",
+                 "use_cache",
+                 "gradient_checkpointing",
+                 "chunk_size_feed_forward",
+                 "pretraining_tp",
+                 "return_dict",
+                 "output_attentions",
+                 "output_hidden_states",
+                 "torchscript",
+                 "tf_legacy_loss",
+                 "xla_device",
+                 "attn_implementation",
+                 "_attn_implementation",
+                 "_attn_implementation_autoset",
+                 "_attn_implementation_internal",
+                 "_flash_attn_2_enabled",
+                 "use_flash_attn",
+                 "use_flash_attention_2"});
 }
 
 }  // namespace trireme::models

@@ -79,7 +79,7 @@ TEST_CASE("a line that is no conversation is refused with its file and number") 
   CHECK_THAT(refusal_of(good + "{\"prompt\": "), ContainsSubstring("line 2: this is no JSON object"));
   CHECK_THAT(refusal_of("[" + good + "]"), ContainsSubstring("line 1: this is no JSON object"));
   CHECK(refusal_of(good + "{\"prompt\": \"caf\xe9\", \"completion\": \"b\"}") ==
-        "line 2: this is no JSON object: byte 17: invalid string: ill-formed UTF-8 byte");
+        "line 2: this is no JSON object: byte 16: invalid string: ill-formed UTF-8 byte");
   CHECK_THAT(refusal_of("{\"prompt\": \"a\", \"completion\": NaN}"),
              ContainsSubstring("no JSON object: byte 31: invalid literal") && !ContainsSubstring("last read"));
   CHECK_THAT(refusal_of("{\"prompt\": \"a\", \"completion\": \"b\",}"), ContainsSubstring("byte 35: unexpected '}'; expected"));
