@@ -252,12 +252,10 @@ TEST_CASE("frozen layers get no gradients, and those of what lies around them st
   CHECK(gradients(true) == gradients(false));
 }
 
-TEST_CASE("a layer that reads both ways carries no state on, and names rows, steps and states that are missing") {
+TEST_CASE("a layer that reads both ways carries no state on, and names steps and states that are missing") {
   nn::Lstm<Float32> module(both_ways);
   module.initialize({.seed = 1});
-  for (const Shape& shape : {Shape{0, 4, 3}, Shape{2, 0, 3}}) {
-    CHECK_THROWS_WITH(module.forward(Tensor<float>::zeros(shape)), ContainsSubstring("has no rows or no steps"));
-  }
+  CHECK_THROWS_WITH(module.forward(Tensor<float>::zeros({2, 0, 3})), ContainsSubstring("has no steps"));
   auto carried = both_ways;
   carried.carried = true;
   CHECK_THROWS_WITH(nn::Lstm<Float32>(carried), ContainsSubstring("leave out one of bidirectional and carried"));

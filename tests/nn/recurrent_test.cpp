@@ -128,6 +128,20 @@ TEST_CASE("a carried state has no gradient once it is detached") {
   CHECK(first.state.detached().hidden.front().slot() == nullptr);
 }
 
+TEMPLATE_TEST_CASE("a batch of no rows has outputs, states and gradients of none", "", nn::Lstm<Float64>, nn::Gru<Float64>) {
+  TestType module({.in = in, .hidden = hidden, .layers = 2, .bidirectional = true});
+  module.initialize({.seed = 1});
+  Shape of_gradient;
+  Tape tape;
+  const auto x = watch(Tensor<double>({0, 4, in}), [&](const Tensor<double>& d) { of_gradient = d.shape(); });
+  const auto result = module.forward(x);
+  CHECK(result.out.shape() == Shape{0, 4, 2 * hidden});
+  CHECK(result.state.hidden.back().shape() == Shape{2, 0, hidden});
+  sum(result.out).backward();
+  CHECK(of_gradient == Shape{0, 4, in});
+  CHECK_THROWS_WITH(module.forward(Tensor<double>({2, 0, in})), ContainsSubstring("has no steps"));
+}
+
 TEST_CASE("recurrent modules name wrong shapes and lengths") {
   nn::Lstm<Float64> module({.in = in, .hidden = hidden});
   module.initialize({.seed = 1});

@@ -33,7 +33,7 @@ template <typename T, typename D>
 RecurrentRows checked_rows(const RecurrentForward<T, D>& pass) {
   const char* name = pass.cell == RecurrentCell::lstm ? "lstm" : "gru";
   require(pass.x.shape().size() == 3, "{}: x has shape {}, but needs [batch, time, in]", name, pass.x.shape());
-  require(pass.x.dim(0) > 0 && pass.x.dim(1) > 0, "{}: x of shape {} has no rows or no steps", name, pass.x.shape());
+  require(pass.x.dim(1) > 0, "{}: x of shape {} has no steps", name, pass.x.shape());
   require(pass.weights.weight_hh.shape().size() == 2, "{}: weight_hh has shape {}, but needs [gates * hidden, hidden]", name,
           pass.weights.weight_hh.shape());
   const RecurrentRows rows = recurrent_rows(pass);
@@ -63,7 +63,7 @@ void recurrent(const RecurrentForward<T, D>& pass) {
   const RecurrentRows rows = checked_rows(pass);
   Tensor<T, D> gates = pass.gates;
   linear(pass.x, pass.weights.weight_ih, pass.weights.bias_ih, gates);
-  Recurrent<D>::forward(pass, rows);
+  if (rows.batch > 0) Recurrent<D>::forward(pass, rows);
 }
 
 template <typename T, typename D>
@@ -74,7 +74,7 @@ void recurrent_backward(const RecurrentForward<T, D>& pass, const RecurrentBackw
   if (pass.cell == RecurrentCell::lstm) require_shape(name, "dc", backward.dc, pass.h_n.shape());
   require_shape(name, "h_old", backward.h_old, pass.inner.shape());
   if (pass.cell == RecurrentCell::gru) require_shape(name, "drecurrent", backward.drecurrent, pass.gates.shape());
-  Recurrent<D>::backward(pass, backward, recurrent_rows(pass));
+  if (pass.x.dim(0) > 0) Recurrent<D>::backward(pass, backward, recurrent_rows(pass));
 }
 
 #define TRIREME_INSTANTIATE_RECURRENT(T, D)               \
