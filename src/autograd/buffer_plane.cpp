@@ -99,7 +99,7 @@ void BufferPlane::add_to(State& state, const std::string& prefix) {
 }
 
 void BufferPlane::keep() {
-  if (kept_ == nullptr) kept_ = std::make_shared<device::Storage>(device_->memory(), bytes());
+  if (kept_ == nullptr) kept_ = std::make_shared<device::Storage>(device_->memory(), bytes(), device::Changes::uncounted);
   device_->copy(kept_->data(), plane()->data(), bytes());
   are_kept_ = true;
 }
@@ -114,7 +114,7 @@ void BufferPlane::restore_if(const bool* condition) {
 
 void BufferPlane::initialize(std::string_view module) {
   if (values_ == nullptr) {
-    values_ = std::make_shared<device::Storage>(device_->memory(), bytes());
+    values_ = std::make_shared<device::Storage>(device_->memory(), bytes(), device::Changes::uncounted);
     module = {};
   }
   dtype_ == DType::float64 ? fill<double>(module) : fill<float>(module);

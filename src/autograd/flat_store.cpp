@@ -197,6 +197,7 @@ void FlatStore::lay_out() {
   gradient_is_final_.assign(parameters_.size(), false);
   versions_.assign(parameters_.size(), 0);
   has_values_.assign(parameters_.size(), false);
+  is_found_.assign(parameters_.size(), false);
   PlaneTable::bytes_of(numel_, dtype_);  // refuses a model whose values nobody can hold
   planes_->lay_out(numel_, trainable_numel_);
   laid_out_ = true;
@@ -241,23 +242,33 @@ template void FlatStore::initialize<double>(std::uint64_t, std::string_view);
 
 bool FlatStore::has_values() const { return std::ranges::count(has_values_, true) > 0; }
 
+bool FlatStore::lacks_values(int index) {
+  const ParameterInfo& info = parameter(index);
+  if (info.numel == 0 || has_values_[static_cast<std::size_t>(index)] || makes_zeros(info.initializer)) return false;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(info.numel) * size_of(dtype_));
+  device_->read(static_cast<const std::byte*>(value_plane()->data()) + static_cast<std::size_t>(info.offset) * size_of(dtype_),
+                bytes.data(), bytes.size());
+  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{}; });
+}
+
+void FlatStore::find_values(int index) {
+  if (lacks_values(index)) {
+    values_are_checked_ = false;
+    require_values();
+  }
+  is_found_[static_cast<std::size_t>(index)] = true;
+}
+
 void FlatStore::require_values() {
   if (values_are_checked_) return;
   std::vector<std::string_view> lacking;
-  std::vector<std::byte> bytes;
   for (int index = 0; index < num_parameters(); ++index) {
-    const ParameterInfo& info = parameter(index);
-    if (info.numel == 0 || has_values_[static_cast<std::size_t>(index)] || makes_zeros(info.initializer)) continue;
-    bytes.resize(static_cast<std::size_t>(info.numel) * size_of(dtype_));
-    device_->read(
-        static_cast<const std::byte*>(value_plane()->data()) + static_cast<std::size_t>(info.offset) * size_of(dtype_),
-        bytes.data(), bytes.size());
-    if (std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{}; })) lacking.push_back(info.name);
+    if (lacks_values(index)) lacking.push_back(parameter(index).name);
   }
   require(
       lacking.empty(),
       "{} of the model's {} parameters, the first of them {}, have no values: call initialize(), load weights or a checkpoint "
-      "before the first step",
+      "before the first forward pass",
       lacking.size(), num_parameters(), lacking.empty() ? "" : lacking.front());
   values_are_checked_ = true;
 }

@@ -5,17 +5,20 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/autograd/model.hpp"
 #include "trireme/autograd/module_switches.hpp"
-#include "trireme/autograd/operands.hpp"
+#include "trireme/autograd/record.hpp"
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/core/range.hpp"
 
 namespace trireme {
 namespace {
@@ -67,17 +70,41 @@ struct StreamCalls::Counts {
     std::uint64_t seed = 0;
     std::uint64_t step = 0;
     std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t> calls = {};  // by first sample and stream
+    std::map<std::int64_t, std::int64_t> ends = {};                              // of micro-batches, by first sample
   };
   std::mutex mutex;
   std::map<std::thread::id, OfRank> ranks;
+
+  static void require_own_samples(OfRank& rank, const Range& samples);
 
   std::uint64_t next(const TapeOptions& at, std::uint64_t stream) {
     const std::lock_guard lock(mutex);
     OfRank& rank = ranks[std::this_thread::get_id()];
     if (rank.seed != at.seed || rank.step != at.step) rank = {.seed = at.seed, .step = at.step};
+    if (at.samples) require_own_samples(rank, {at.first_sample, at.first_sample + *at.samples});
     return rank.calls[{at.first_sample, stream}]++;
   }
 };
+
+// Micro-batches that have samples in common would draw the same numbers for different rows.
+void StreamCalls::Counts::require_own_samples(OfRank& rank, const Range& samples) {
+  const auto after = rank.ends.upper_bound(samples.begin);
+  const auto before = rank.ends.lower_bound(samples.begin);
+  const auto refuse = [&](std::int64_t begin, std::int64_t end) {
+    throw Error(
+        {.code = ErrorCode::invalid_argument,
+         .message = fmt::format("dropout: this micro-batch has samples {} to {}, and another one of its step has {} to {}: "
+                                "they would drop the same elements",
+                                samples.begin, samples.end - 1, begin, end - 1),
+         .hint = "first_sample numbers the samples of all micro-batches; where a batch has several rows for a sample it "
+                 "says how many samples it has, by a member `samples`"});
+  };
+  if (after != rank.ends.end() && after->first < samples.end) refuse(after->first, after->second);
+  if (before != rank.ends.begin() && std::prev(before)->second > samples.begin) {
+    refuse(std::prev(before)->first, std::prev(before)->second);
+  }
+  rank.ends[samples.begin] = samples.end;
+}
 
 StreamCalls::StreamCalls() : counts_(std::make_shared<Counts>()) {}
 
@@ -115,6 +142,27 @@ Tape::RandomCall Tape::next_call(std::string_view operation, std::string_view st
   return {.at = *options_, .stream = number, .call = options_->calls.counts_->next(*options_, number)};
 }
 
+std::int64_t Tape::rows_per_sample(std::string_view operation, std::int64_t rows) const {
+  if (!options_->samples) {
+    if (options_->first_sample == 0 && options_->on_device == nullptr) return 1;  // whatever it is, the rows begin at 0
+    throw Error(
+        {.code = ErrorCode::invalid_argument,
+         .message = fmt::format("{}: {} rows are drawn for, and nobody says how many samples they belong to: a layer may "
+                                "have made several rows of one",
+                                operation, rows),
+         .hint = "give the batch a member `samples` or a function size(), or write backward(Range{first, first + samples}, "
+                 "loss), or TapeOptions{.samples = ...}"});
+  }
+  const std::int64_t samples = *options_->samples;
+  if (samples > 0 && rows % samples == 0) return rows / samples;
+  if (samples == 0 && rows == 0) return 0;
+  throw Error(
+      {.code = ErrorCode::invalid_argument,
+       .message = fmt::format("{}: {} rows do not belong to {} samples, each with equally many", operation, rows, samples),
+       .hint = "dim 0 goes from sample to sample: bring it there, or say DropoutRows::per_sample; a batch that counts "
+               "otherwise has a member `samples`"});
+}
+
 void Tape::enter_layer(const LayerOfList& layer) {
   layers_ = std::make_shared<const Layers>(Layers{.layer = &layer, .outer = layers_});
 }
@@ -148,7 +196,8 @@ Tape::Uses& Tape::uses_of(FlatStore& store) {
   for (Uses& uses : uses_) {
     if (uses.store == &store) return uses;
   }
-  uses_.push_back({&store, nullptr, std::vector<int>(static_cast<std::size_t>(store.num_parameters()), 0)});
+  uses_.push_back(
+      {.store = &store, .listener = nullptr, .missing = std::vector<int>(static_cast<std::size_t>(store.num_parameters()), 0)});
   return uses_.back();
 }
 
@@ -163,7 +212,11 @@ void Tape::add(std::unique_ptr<Node> node) {
   nodes_.push_back(std::move(node));
 }
 
-void Tape::use(FlatStore& store, int parameter) { ++uses_of(store).missing[static_cast<std::size_t>(parameter)]; }
+void Tape::use(const std::shared_ptr<Model>& model, int parameter) {
+  Uses& uses = uses_of(model->store());
+  if (uses.model == nullptr) uses.model = model;
+  ++uses.missing[static_cast<std::size_t>(parameter)];
+}
 
 void Tape::contributed(FlatStore& store, int parameter) {
   Uses& uses = uses_of(store);
@@ -236,6 +289,26 @@ void throw_undefined_operand(std::string_view operation, std::initializer_list<b
   throw Error({.code = ErrorCode::invalid_argument,
                .message = fmt::format("{}: operand {} of {} is undefined", operation, place + 1, operands),
                .hint = "a Variable or Tensor that was only declared holds nothing: give it a value first"});
+}
+
+void throw_not_recorded() {
+  const bool on_tape = Tape::current() != nullptr;
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = on_tape ? "backward() on a value that was computed from constants alone: no gradient goes anywhere"
+                                  : "backward() on a value that was not recorded: open a Tape before the forward pass",
+               .hint = on_tape
+                           ? "detach() makes a constant, and so are tensors, frozen parameters and what was computed before "
+                             "the Tape was opened"
+                           : ""});
+}
+
+void throw_changed_in_place(std::string_view operation, const Shape& shape) {
+  throw Error(
+      {.code = ErrorCode::invalid_argument,
+       .message = fmt::format("{}: a tensor of shape {} that its backward pass needs was changed in place after its forward "
+                              "pass",
+                              operation, shape),
+       .hint = "make a tensor of the result (y = y * 0.5 for y *= 0.5), or change a clone()"});
 }
 
 void require_on(std::string_view operation, const Tape& tape, const GradientSlot& slot) {

@@ -74,8 +74,11 @@ std::shared_ptr<MemoryResource> host_memory() { return memory_of_this_thread(); 
 MemoryStatistics host_memory_statistics() { return memory_of_this_thread()->statistics(); }
 void release_cached_host_memory() { memory_of_this_thread()->release(); }
 
-Storage::Storage(std::shared_ptr<MemoryResource> resource, std::size_t bytes)
-    : resource_(std::move(resource)), bytes_(bytes), data_(resource_->allocate(bytes)) {}
+Storage::Storage(std::shared_ptr<MemoryResource> resource, std::size_t bytes, Changes changes)
+    : resource_(std::move(resource)),
+      bytes_(bytes),
+      data_(resource_->allocate(bytes)),
+      change_(changes == Changes::counted ? 1 : 0) {}
 
 Storage::~Storage() { resource_->deallocate(data_, bytes_); }
 

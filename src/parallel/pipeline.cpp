@@ -155,7 +155,7 @@ class Pipeline::Execution {
     Pass& pass = pass_of(action);
     if (schedule_.num_ranks == 1 && stage > 0) pass.input = std::exchange(pass_of(stage - 1, micro_batch).output, {});
     pass.wanted_gradients = with_gradient(pass.input.parts);
-    pass.tape = std::make_unique<Tape>(step_.names_of(model_.first_sample(micro_batch)));
+    pass.tape = std::make_unique<Tape>(step_.names_of(model_.samples(micro_batch)));
     model_.forward(stage, micro_batch, pass);
     pass.output_gradients = with_gradient(pass.output.parts);
     pass.is_forwarded = true;

@@ -1,9 +1,12 @@
 #include "trireme/parallel/step.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <exception>
 #include <string>
+#include <typeinfo>
 #include <utility>
 
 #include "parallel/pipeline.hpp"
@@ -35,6 +38,7 @@ Step::Step(Step&& other) noexcept
       sent_before_(other.sent_before_),
       recording_(other.recording_),
       calls_(other.calls_),
+      samples_(other.samples_),
       phase_(std::exchange(other.phase_, Phase::over)),
       reduction_(std::move(other.reduction_)),
       summary_(std::exchange(other.summary_, std::nullopt)) {}
@@ -71,15 +75,26 @@ class Step::EndOnError {
 
 // A step inside the loss of another one whose random numbers have the same names goes on counting calls where that one is, so
 // that a layer which both use does not draw the same numbers twice.
-TapeOptions Step::names_of(std::int64_t first_sample) const {
+std::optional<std::int64_t> Step::samples_of_micro_batch() const {
+  if (recording_ != nullptr && recording_->samples) return recording_->samples;
+  if (!samples_ || reduction_ == nullptr) return std::nullopt;
+  const BatchRows& rows = owner_->model_.context().rows;
+  if (!rows.even() && rows.batch_size == *samples_ && reduction_->num_micro_batches() == 1) return rows.own.count();
+  const std::int64_t ranks = owner_->group_.size() * (owner_->expert_ == nullptr ? 1 : owner_->expert_->size());
+  const std::int64_t micro_batches = ranks * reduction_->num_micro_batches();
+  return *samples_ % micro_batches == 0 ? std::optional(*samples_ / micro_batches) : std::nullopt;
+}
+
+TapeOptions Step::names_of(const BatchSamples& samples) const {
   TapeOptions names{.seed = owner_->model_.context().seed,
                     .step = static_cast<std::uint64_t>(number_) + (owner_->earlier_steps_ << 40),
-                    .first_sample = first_sample,
+                    .first_sample = samples.first,
+                    .samples = samples.count,
                     .on_device = recording_ == nullptr ? nullptr : recording_->position,
                     .calls = calls_};
   const Tape* outer = Tape::current();
   const auto& around = outer == nullptr ? std::nullopt : outer->options();
-  if (around && around->seed == names.seed && around->step == names.step && around->first_sample == first_sample) {
+  if (around && around->seed == names.seed && around->step == names.step && around->first_sample == samples.first) {
     names.calls = around->calls;
   }
   return names;
@@ -112,6 +127,13 @@ void Step::require_open() const {
 void Step::begin_micro_batches() {
   require_open();
   phase_ = Phase::in_micro_batches;
+}
+
+void Step::rethrow_from_loss(const Error& error) const {
+  if (!error.fields().operation.empty() || error.code() != ErrorCode::invalid_argument || typeid(error) != typeid(Error)) throw;
+  ErrorFields fields = error.fields();
+  fields.operation = fmt::format("the loss of step {}", number_);
+  throw Error(std::move(fields));
 }
 
 void Step::require_whole_model() const {

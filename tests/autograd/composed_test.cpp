@@ -132,7 +132,7 @@ TEST_CASE("pixels and channels are exchanged as PyTorch's") {
 TEST_CASE("stochastic depth drops samples, the same ones however a batch is divided") {
   const auto x = random({64, 3, 2}, 1);
   const auto dropped = [&](std::int64_t first, std::int64_t count) {
-    Tape tape({.seed = 5, .step = 2, .first_sample = first});
+    Tape tape({.seed = 5, .step = 2, .first_sample = first, .samples = count});
     return drop_path(Variable<double>(x.narrow(first, count)), 0.25, "block").value();
   };
   const auto all = dropped(0, 64);

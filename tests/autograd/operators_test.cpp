@@ -135,3 +135,21 @@ TEST_CASE("operators repeat operands, which get the sums of their gradients") {
   check({2, 3, 1, 2}, {3, 4, 1});
   check({2, 1, 2, 1, 2, 1}, {1, 2, 1, 2, 1, 2});
 }
+
+TEST_CASE("losses and variables are added and subtracted in any order") {
+  const auto loss = [](double mean) {
+    return Loss<float>{.sum = Variable<float>(Tensor<float>::full({}, static_cast<float>(4 * mean))),
+                       .target_weight = 4.0,
+                       .nominal_targets = 4};
+  };
+  const Variable<float> two(Tensor<float>::full({1}, 2));
+  CHECK((loss(5) + loss(3)).mean() == 8);
+  CHECK((loss(5) - loss(3)).mean() == 2);
+  CHECK((loss(5) + two).mean() == 7);
+  CHECK((two + loss(5)).mean() == 7);
+  CHECK((loss(5) - two).mean() == 3);
+  CHECK((two - loss(5)).mean() == -3);
+  CHECK((-loss(5)).mean() == -5);
+  CHECK((0.5 * (loss(5) - loss(3)) - 2 * two).mean() == -3);
+  CHECK((loss(5) - Variable<bfloat16>(Tensor<bfloat16>::full({}, bfloat16(2.F)))).mean() == 3);
+}

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -13,6 +15,8 @@
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/ops/array/fill.hpp"
+#include "trireme/ops/pointwise/operators.hpp"
 
 using namespace trireme;
 
@@ -172,7 +176,7 @@ TEST_CASE("tapes do not mix, and one tape runs backward once") {
 TEST_CASE("dropout depends on the global index of a sample, not on how samples are split") {
   const auto x = Tensor<float>::full({4, 50}, 1);
   const auto run = [](const Tensor<float>& input, std::int64_t first_sample, std::uint64_t step) {
-    Tape tape({.seed = 3, .step = step, .first_sample = first_sample});
+    Tape tape({.seed = 3, .step = step, .first_sample = first_sample, .samples = input.dim(0)});
     return dropout(Variable<float>(input), 0.25, "layer").value();
   };
   const auto whole = run(x, 0, 5);
@@ -205,7 +209,7 @@ TEST_CASE("the n-th call of a stream drops elements of its own, counted over all
     for (std::size_t i = 0; i < a.size(); ++i) same += a[i] == b[i] ? 1 : 0;
     return same;
   };
-  const TapeOptions names{.seed = 3, .step = 5, .first_sample = 8};
+  const TapeOptions names{.seed = 3, .step = 5, .first_sample = 8, .samples = 1};
   std::vector<std::vector<float>> calls;
   {
     Tape outer(names);
@@ -255,6 +259,133 @@ TEST_CASE("a tape without options refuses dropout and shows them, unless nothing
                     ContainsSubstring("dropout: the tape was opened without TapeOptions") &&
                         ContainsSubstring("Tape tape({.seed = 1, .step = step, .first_sample = first})"));
   CHECK(dropout(x, 0.0, "layer").value().data() == x.value().data());
+}
+
+TEST_CASE("rows of a sample are dropped the same however samples are spread, and rows that nobody can name are refused") {
+  const auto draw = [](const TapeOptions& at, std::int64_t rows) {
+    const Tape tape(at);
+    const auto y = dropout(Variable<float>(Tensor<float>::full({rows, 50}, 1)), 0.5, "layer").value();
+    return std::vector<float>(y.span().begin(), y.span().end());
+  };
+  const TapeOptions names{.seed = 3, .step = 5};
+  const auto of = [&](std::int64_t first, std::optional<std::int64_t> samples) {
+    TapeOptions at = names.restarted();
+    at.first_sample = first;
+    at.samples = samples;
+    return at;
+  };
+  const auto all = draw(of(0, 8), 24);  // 3 rows a sample
+  const auto begin = all.begin();
+  CHECK(draw(of(0, 2), 6) == std::vector<float>(begin, begin + 6 * 50));
+  CHECK(draw(of(2, 5), 15) == std::vector<float>(begin + 6 * 50, begin + 21 * 50));
+  CHECK(draw(of(0, {}), 24) == all);
+  CHECK(draw(of(2, 0), 0).empty());
+  CHECK_THROWS_WITH(draw(of(2, {}), 6), ContainsSubstring("nobody says how many samples they belong to"));
+  CHECK_THROWS_WITH(draw(of(2, 4), 6), ContainsSubstring("dropout: 6 rows do not belong to 4 samples"));
+  CHECK_THROWS_WITH(draw(of(2, 0), 6), ContainsSubstring("do not belong to 0 samples"));
+
+  const TapeOptions step = of(0, 6);  // 6 rows of 2 samples, taken as 6 samples
+  draw(step, 6);
+  TapeOptions next = step;
+  next.first_sample = 2;
+  CHECK_THROWS_WITH(draw(next, 6), ContainsSubstring("samples 2 to 7, and another one of its step has 0 to 5"));
+  next.first_sample = 6;
+  draw(next, 6);
+}
+
+TEST_CASE("a value that backward needs and that was changed in place since is refused by the operation's name") {
+  const auto x = [] { return watch(Tensor<float>::from({2}, {1, 2}), [](const Tensor<float>&) {}); };
+  const auto error_after = [](const Variable<float>& y, const auto& change) -> std::string {
+    change();
+    try {
+      sum(y).backward();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  const std::string changed =
+      ": a tensor of shape [2] that its backward pass needs was changed in place after its forward pass";
+  auto mask = Tensor<float>::full({2}, 1);
+  const auto fails = [&](const auto& operation, const auto& change) {
+    const Tape tape;
+    return error_after(operation(Variable<float>(x())), change);
+  };
+  const auto by_mask = [&](const auto& v) { return multiply(v, Variable<float>(mask)); };
+  CHECK_THAT(fails(by_mask, [&] { mask *= 0.5; }), ContainsSubstring("multiply" + changed));
+  CHECK_THAT(fails(by_mask, [&] { mask += mask; }), ContainsSubstring("multiply" + changed));
+  CHECK_THAT(fails(by_mask, [&] { ops::fill_elements(mask, 3); }), ContainsSubstring("multiply" + changed));
+  CHECK_THAT(fails(by_mask, [&] { ops::scale(mask, 0.5F, mask); }), ContainsSubstring("multiply" + changed));
+  CHECK_THAT(fails(by_mask,
+                   [&] {
+                     Tensor<float> row = mask.narrow(0, 1);
+                     row *= 2;
+                   }),
+             ContainsSubstring("multiply" + changed));
+  CHECK(fails(by_mask, [&] { mask = mask * 0.5F; }) == "none");
+  CHECK(fails([&](const auto& v) { return add(v, Variable<float>(mask)); }, [&] { mask *= 0.5; }) == "none");  // needs no value
+  Tensor<float> result;
+  const auto keeps_result = [&](const auto& v) {
+    const auto y = softmax(v);
+    result = y.value();
+    return y;
+  };
+  CHECK_THAT(fails(keeps_result, [&] { result *= 2; }), ContainsSubstring("softmax" + changed));
+  CHECK(fails(keeps_result, [&] {
+          Tensor<float> copy = result.clone();
+          copy *= 2;
+        }) == "none");
+}
+
+TEST_CASE("what watch() hands out belongs to who gets it") {
+  Tensor<float> da, db, dc;
+  const auto given = Tensor<float>::from({2}, {2, 3});
+  Tape tape;
+  const auto a = watch(Tensor<float>::full({2}, 1), [&](const Tensor<float>& d) { da = d; });
+  const auto b = watch(Tensor<float>::full({2}, 1), [&](Tensor<float> d) { db = (d *= 2); });
+  const auto c = watch(Tensor<float>::full({2, 1}, 1), [&](const Tensor<float>& d) { dc = d; });
+  add(add(a, b), reshape(c, {2})).backward(given);
+  da *= 10;
+  CHECK(given.to_vector() == std::vector<float>{2, 3});
+  CHECK(da.to_vector() == std::vector<float>{20, 30});
+  CHECK(db.to_vector() == std::vector<float>{4, 6});
+  CHECK(dc.to_vector() == std::vector<float>{2, 3});
+}
+
+TEST_CASE("a model lives as long as a tape that has its parameters") {
+  Tensor<float> dx;
+  Tape tape;
+  auto store = std::make_unique<Store>();
+  Variable<float> y;
+  {
+    const auto weight = store->add("weight");
+    store->store->initialize<float>(0);
+    const auto x = watch(Tensor<float>::full({2}, 3), [&](const Tensor<float>& d) { dx = d; });
+    y = sum(multiply(x, weight.master()));
+  }
+  store = nullptr;
+  y.backward();
+  CHECK(dx.to_vector() == std::vector<float>{2, 2});
+}
+
+TEST_CASE("a parameter without values is no operand, but where it begins as zeros or was written") {
+  Store store;
+  const auto weight = store.add("layer.weight");
+  const auto bias = Parameter<float>(store.model, store.store->add("layer.bias", {2}, Initializer::constant(0)));
+  CHECK(bias.master().value().data()[0] == 0);
+  CHECK_THROWS_WITH(weight.master(),
+                    ContainsSubstring("1 of the model's 2 parameters, the first of them layer.weight, have no values"));
+  weight.value().data()[0] = 5;
+  CHECK(weight.variable().value().data()[0] == 5);
+  CHECK_FALSE(store.store->has_values());
+}
+
+TEST_CASE("backward() of a constant says what may have made it one") {
+  const Variable<float> x(Tensor<float>::full({1}, 1));
+  CHECK_THROWS_WITH(x.backward(), ContainsSubstring("open a Tape before the forward pass"));
+  const Tape tape;
+  const auto y = watch(Tensor<float>::full({1}, 1), [](const Tensor<float>&) {});
+  CHECK_THROWS_WITH(relu(y.detach()).backward(), ContainsSubstring("from constants alone") && ContainsSubstring("detach()"));
 }
 
 TEST_CASE("tapes may end in any order") {

@@ -86,7 +86,7 @@ Trained train_by_graph(const Group& world, bool recorded, Float8Scaling fp8 = Fl
     const Batch batch = random_batch(static_cast<std::uint32_t>(number));
     if (plain && number % 3 == 2) {
       parallel::Step step = replicas.begin(number);
-      step.backward(3 * number,
+      step.backward(Range{3 * number, 3 * number + 3},
                     [&] { return model.loss(batch.tokens.template to<Cuda>(), batch.targets.template to<Cuda>()); });
       step.update(*optimizer, {.clip_norm = 0.5, .non_finite = optim::NonFinitePolicy::skip});
       trained.losses.push_back(step.finish().loss());

@@ -56,7 +56,7 @@ std::uint64_t train(const Group& group, const Run& run) {
     parallel::Step step = replicas.begin(number, micro_batches);
     for (int micro = 0; micro < micro_batches; ++micro) {
       const std::int64_t first = (number * all_micro_batches + group.rank() * micro_batches + micro) * rows;
-      step.backward(first, [&] { return model.loss(tokens_of(first, 0), tokens_of(first, 1)); });
+      step.backward(Range{first, first + rows}, [&] { return model.loss(tokens_of(first, 0), tokens_of(first, 1)); });
     }
     step.update(optimizer, {.clip_norm = 0.5});
   }

@@ -71,3 +71,38 @@ TEST_CASE("an encoder layer is torch.nn.TransformerEncoderLayer, with norms befo
                       1.565230213,  0.2681402683,  -1.137753239, 0.04526863759,  1.453753437,  0.3796524439,
                       -1.164449622, -0.1053486468, 1.563204324,  0.2649467231,   -1.145991,    -0.003389078272});
 }
+
+TEST_CASE("an encoder layer drops where torch's does, each place by itself, and nothing in evaluation") {
+  struct Drops : nn::Module<Float64> {
+    explicit Drops(const nn::TransformerEncoderLayerOptions& options) : layer(*this, "layer", options) {}
+    TransformerEncoderLayer layer;
+  };
+  struct Names : Observer {
+    int dropouts = 0;
+    void before(Pass, const OperationView& of) override { dropouts += of.name == "dropout" ? 1 : 0; }
+  };
+  const auto places = [](const nn::TransformerEncoderLayerOptions& options, bool training = true) {
+    Drops net(options);
+    net.initialize();
+    net.train(training);
+    Names names;
+    const Observation observation(names);
+    const Tape tape({.seed = 3});
+    net.layer.forward({.stream = Variable<double>(waves({2, 3, 4}, sine))}, 3);
+    return names.dropouts;
+  };
+  const nn::TransformerEncoderLayerOptions plain{.d_model = 4, .nhead = 2, .dim_feedforward = 6};
+  auto all = plain;
+  all.dropout = 0.3;
+  CHECK(places(plain) == 0);
+  CHECK(places(all) == 4);
+  CHECK(places(all, false) == 0);
+  auto of_stream = all;
+  of_stream.attention_dropout = of_stream.mlp_dropout = 0;
+  CHECK(places(of_stream) == 2);
+  auto of_mlp = plain;
+  of_mlp.mlp_dropout = 0.3;
+  CHECK(places(of_mlp) == 1);
+  of_mlp.mlp_dropout = 1;
+  CHECK_THROWS_WITH(places(of_mlp), ContainsSubstring("layer: mlp_dropout 1 does not lie in [0, 1)"));
+}

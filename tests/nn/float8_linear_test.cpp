@@ -106,7 +106,8 @@ TEST_CASE("8-bit linear layers say what they need") {
     nn::Linear<Float32> linear{*this, "linear", {.in = 16, .out = 16, .fp8 = Float8Scaling::current}};
   };
   CHECK_THROWS_WITH(Single(), ContainsSubstring("linear: fp8 needs MixedBfloat16"));
-  const Float8Layer<Cpu> layer(Float8Scaling::current);
+  Float8Layer<Cpu> layer(Float8Scaling::current);
+  layer.initialize();
   CHECK_THROWS_WITH(results_of(layer, random_rows({15, 48}, 1)), ContainsSubstring("multiples of 16"));
   CHECK(layer.linear.forward(random_rows({15, 48}, 1)).shape() == Shape{15, 80});  // without a tape
   CHECK_THROWS_WITH(float8_scaling_named("fp8"), ContainsSubstring("none, current or delayed, not fp8"));

@@ -11,8 +11,12 @@
 #include "trireme/models/generate.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/nn/attention.hpp"
+#include "trireme/nn/convolution.hpp"
+#include "trireme/nn/convolutions.hpp"
 #include "trireme/nn/divide_layers.hpp"
+#include "trireme/nn/gated.hpp"
 #include "trireme/nn/normalization.hpp"
+#include "trireme/nn/recurrent.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/optim/summary.hpp"
 
@@ -245,6 +249,51 @@ TEST_CASE("a new head is trained on a frozen, pretrained backbone") {
     const auto last = std::exchange(head, values_of(store, "head"));
     CHECK(head != last);
   }
+}
+
+TEST_CASE("what a layer refuses begins with its name, and the innermost layer counts") {
+  struct Block : nn::Module<Float32> {
+    using Module::Module;
+    Linear linear{*this, "linear", {.in = 4, .out = 4}};
+    LayerNorm norm{*this, "norm", {.width = 4}};
+    RmsNorm rms{*this, "rms", {.width = 4}};
+    Conv2d conv{*this, "conv", {.in = 4, .out = 4, .kernel = 3}};
+    Conv1d conv1d{*this, "conv1d", {.in = 4, .out = 4, .kernel = 3}};
+    BatchNorm2d batch_norm{*this, "batch_norm", {.channels = 4}};
+    GroupNorm group_norm{*this, "group_norm", {.groups = 2, .channels = 4}};
+    MultiheadAttention attention{*this, "attention", {.embed_dim = 4, .num_heads = 2}};
+    GatedMlp mlp{*this, "mlp", {.width = 4, .hidden = 8}};
+    Lstm lstm{*this, "lstm", {.in = 4, .hidden = 4}};
+    Embedding table{*this, "table", {.rows = 3, .width = 4}};
+  };
+  struct Net : nn::Module<Float32> {
+    Block encoder{*this, "encoder"};
+  };
+  Net net;
+  net.initialize();
+  const Block& block = net.encoder;
+  const Variable<float> x(Tensor<float>::zeros({2, 3, 5}));
+  const auto error_of = [](const auto& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  using Catch::Matchers::StartsWith;
+  CHECK_THAT(error_of([&] { block.linear.forward(x); }), StartsWith("encoder.linear: linear: x [2, 3, 5] does not fit"));
+  CHECK_THAT(error_of([&] { block.norm.forward(x); }), StartsWith("encoder.norm: layer_norm: "));
+  CHECK_THAT(error_of([&] { block.rms.forward(x); }), StartsWith("encoder.rms: rms_norm: "));
+  CHECK_THAT(error_of([&] { block.conv.forward(x); }), StartsWith("encoder.conv: conv2d: "));
+  CHECK_THAT(error_of([&] { block.conv1d.forward(x); }), StartsWith("encoder.conv1d: conv"));
+  CHECK_THAT(error_of([&] { block.batch_norm.forward(x); }), StartsWith("encoder.batch_norm: batch_norm: "));
+  CHECK_THAT(error_of([&] { block.group_norm.forward(x); }), StartsWith("encoder.group_norm: group_norm: "));
+  CHECK_THAT(error_of([&] { block.attention.forward(x); }), StartsWith("encoder.attention: linear: "));
+  CHECK_THAT(error_of([&] { block.mlp.forward(x); }), StartsWith("encoder.mlp.gate_proj: linear: "));
+  CHECK_THAT(error_of([&] { block.lstm.forward(x); }), StartsWith("encoder.lstm: x has shape [2, 3, 5]"));  // named once
+  CHECK_THAT(error_of([&] { block.table.forward(Tensor<std::int32_t>::full({1}, 7)); }),
+             StartsWith("encoder.table: embedding: "));
 }
 
 TEST_CASE("the first step refuses a model without values, and names the part that has none") {

@@ -102,13 +102,13 @@ std::vector<float> train(const Group& world, parallel::Sharding sharding) {
     };
     for (const double radius : {0.0, 0.1}) {  // twice the same random numbers: without a climb twice the same loss
       parallel::Step step = replicas.begin(number);
-      step.backward(first, loss);
+      step.backward(Range{first, first + x.dim(0)}, loss);
       const StepSummary& summary = step.finish();
       if (radius > 0) require(sharpness.climb(summary), "no climb");
     }
     require(losses[0] == losses[1], "step {}: losses of {} and {}", number, losses[0], losses[1]);
     parallel::Step step = replicas.begin(number);
-    step.backward(first, loss);
+    step.backward(Range{first, first + x.dim(0)}, loss);
     require(losses[2] != losses[1], "step {} did not climb", number);
     step.finish();
     sharpness.descend();

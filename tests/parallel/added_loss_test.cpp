@@ -53,7 +53,7 @@ TEST_CASE("a loss that is added where it arises counts as if it were part of the
       parallel::Step step = replicas.begin(0, 2);
       for (int micro = 0; micro < 2; ++micro) {
         const std::int64_t first_sample = 4 * (2 * world.rank() + micro);
-        step.backward(first_sample, [&] {
+        step.backward(Range{first_sample, first_sample + 4}, [&] {
           Loss<float> loss = net.loss(first_sample);
           if (inside) {
             add_loss(net.penalty());

@@ -53,7 +53,7 @@ struct Grouped : nn::Module<Float64> {
   Loss<double> loss(const Tensor<std::int32_t>& in, const Tensor<std::int32_t>& out) const {
     const std::int64_t time = in.dim(1);
     const auto attended = attention.forward(norm.forward(embedding.forward(in)), {}, time);
-    const auto logits = head.forward(last.forward(dropout.forward(attended, time)));
+    const auto logits = head.forward(last.forward(dropout.forward(attended)));
     if (tensor_axis() == nullptr) return cross_entropy(logits, out);
     return vocab_parallel_cross_entropy(logits, out, even_part(37, *tensor_axis()).begin, 37, *tensor_axis());
   }
@@ -61,7 +61,7 @@ struct Grouped : nn::Module<Float64> {
 
 template <typename Model>
 double backward(const Model& model) {
-  Tape tape({.seed = 3, .step = 2, .first_sample = 8});
+  Tape tape({.seed = 3, .step = 2, .first_sample = 8, .samples = batch});
   const auto loss = model.loss(tokens(0), targets());
   loss.backward();
   require(loss.target_weight == batch * time_steps - 1 && loss.nominal_targets == batch * time_steps, "{} of {} targets",
@@ -128,7 +128,8 @@ std::unique_ptr<models::Gpt<Float64>> trained(const Group& world, const MeshOpti
   const std::int64_t first = mesh.data().rank() * share;
   for (int number = 0; number < 3; ++number) {
     parallel::Step step = replicas.begin(number);
-    step.backward(first, [&] { return model->loss(tokens(number).narrow(first, share), targets().narrow(first, share)); });
+    step.backward(Range{first, first + share},
+                  [&] { return model->loss(tokens(number).narrow(first, share), targets().narrow(first, share)); });
     step.update(optimizer, {.clip_norm = 0.5});
     summaries.push_back(step.finish());
   }
@@ -345,7 +346,8 @@ TEST_CASE("sizes that don't fit a tensor axis are refused") {
   refused(
       2,
       [](const ModelContext& context) {
-        const models::Gpt<Float64> model(gpt_options, context);
+        models::Gpt<Float64> model(gpt_options, context);
+        model.initialize();
         static_cast<void>(model.logits(Tensor<std::int32_t>::zeros({1, 3})));
       },
       "can't share out 3 rows", true);

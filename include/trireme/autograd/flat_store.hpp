@@ -199,6 +199,11 @@ class FlatStore {
   // Error{invalid_argument} where a parameter has never got values: it was not initialized, written or loaded, and is still all
   // zeros where its initializer makes something else. The first step asks.
   void require_values();
+  void require_values(int index) {  // of a parameter that a forward pass reads
+    const auto at = static_cast<std::size_t>(index);
+    if (!has_values_[at] && !is_found_[at]) [[unlikely]]
+      find_values(index);
+  }
 
   // Moves values and gradients into memory of another resource on the same device, values kept. Tensors taken before keep the
   // old block.
@@ -248,6 +253,8 @@ class FlatStore {
   void lay_out();
   std::vector<StatePiece> pieces_of(int index, const Range& range, void* data, std::size_t element_bytes);
   static void require_dtype(DType held, DType wanted);
+  bool lacks_values(int index);
+  void find_values(int index);
   void require_open_list(std::string_view name) const;
   [[noreturn]] void refuse_gradient(int index) const;
   [[noreturn]] void refuse_changed_values(int index) const;
@@ -289,6 +296,7 @@ class FlatStore {
   std::vector<bool> gradient_is_final_;
   std::vector<std::uint64_t> versions_;
   std::vector<bool> has_values_;  // given by the store's own functions
+  std::vector<bool> is_found_;    // to have values from elsewhere, or to need none
   bool values_are_checked_ = false;
   std::int64_t trainable_numel_ = 0;
   std::int64_t numel_ = 0;

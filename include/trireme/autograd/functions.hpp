@@ -101,13 +101,16 @@ TRIREME_EXPORT Variable<T, D> log_softmax(const Variable<T, D>& x, int dim = -1)
 
 // Which part of the tape's micro-batch dim 0 of a variable counts.
 struct DropoutRows {
-  std::int64_t per_sample = 1;  // rows that make a sample
+  std::int64_t per_sample = 0;  // rows that make a sample; 0: all of the micro-batch's over TapeOptions::samples
   std::int64_t first = 0;       // rows of the micro-batch before these
+  std::int64_t all = 0;         // rows of the micro-batch; 0: these are all
 };
 
-// Dim 0 of x counts samples, unless `rows` says otherwise: which elements are dropped depends on (the tape's seed and step,
-// `stream`, the number of the stream's calls before in the micro-batch, the global index of the element), never on how samples
-// are spread over ranks. A tape without TapeOptions is an error. Without a tape x itself: evaluation drops nothing.
+// Dim 0 of x goes from sample to sample, each with equally many rows (channels, patches, windows): which elements are dropped
+// depends on (the tape's seed and step, `stream`, the number of the stream's calls before in the micro-batch, the sample, and
+// the element's place in it), never on how samples are spread over ranks. A tape without TapeOptions is an error, and so is one
+// that does not say how many samples there are, unless they are those from 0 on. Without a tape x itself: evaluation drops
+// nothing.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream,
                                       const DropoutRows& rows = {});

@@ -145,7 +145,7 @@ Variable<T, D> operator/(detail::Number auto number, const Variable<T, D>& x) {
   return divide(number, x);
 }
 
-// Of losses, see add() and scale(): 0.5 * (cross_entropy(a, targets) + cross_entropy(b, targets)) + 0.01 * sum(square(x)).
+// Of losses, see add() and scale(): 0.5 * (cross_entropy(a, targets) + cross_entropy(b, targets)) - 0.01 * entropy.
 template <typename T, typename D>
 Loss<T, D> operator+(const Loss<T, D>& a, const Loss<T, D>& b) {
   return add(a, b);
@@ -153,6 +153,23 @@ Loss<T, D> operator+(const Loss<T, D>& a, const Loss<T, D>& b) {
 template <typename T, typename D, typename V>
 requires std::same_as<Accumulate<V>, T> Loss<T, D>
 operator+(const Loss<T, D>& loss, const Variable<V, D>& value) { return add(loss, value); }
+template <typename T, typename D, typename V>
+requires std::same_as<Accumulate<V>, T> Loss<T, D>
+operator+(const Variable<V, D>& value, const Loss<T, D>& loss) { return add(loss, value); }
+template <typename T, typename D>
+Loss<T, D> operator-(const Loss<T, D>& loss) {
+  return scale(loss, -1);
+}
+template <typename T, typename D>
+Loss<T, D> operator-(const Loss<T, D>& a, const Loss<T, D>& b) {
+  return add(a, -b);
+}
+template <typename T, typename D, typename V>
+requires std::same_as<Accumulate<V>, T> Loss<T, D>
+operator-(const Loss<T, D>& loss, const Variable<V, D>& value) { return add(loss, -value); }
+template <typename T, typename D, typename V>
+requires std::same_as<Accumulate<V>, T> Loss<T, D>
+operator-(const Variable<V, D>& value, const Loss<T, D>& loss) { return add(-loss, value); }
 template <typename T, typename D>
 Loss<T, D> operator*(const Loss<T, D>& loss, detail::Number auto factor) {
   return scale(loss, static_cast<double>(factor));

@@ -17,10 +17,14 @@ namespace detail {
 template <typename T, typename D>
 class ParameterSlot final : public TensorSlot<T, D> {
  public:
-  ParameterSlot(Tape& tape, FlatStore& store, int index)
-      : TensorSlot<T, D>(tape, store.parameter(index).shape), store_(store), index_(index), version_(store.version(index)) {}
+  ParameterSlot(Tape& tape, const std::shared_ptr<Model>& model, int index)
+      : TensorSlot<T, D>(tape, model->store().parameter(index).shape),
+        model_(model),
+        store_(model->store()),
+        index_(index),
+        version_(store_.version(index)) {}
 
-  void count_use() override { this->tape().use(store_, index_); }
+  void count_use() override { this->tape().use(model_, index_); }
   std::string_view parameter() const override { return store_.parameter(index_).name; }
   const void* place() const override { return &store_.parameter(index_); }
   std::pair<Tensor<T, D>, bool> open() override {
@@ -39,6 +43,7 @@ class ParameterSlot final : public TensorSlot<T, D> {
   }
 
  private:
+  std::shared_ptr<Model> model_;  // lives as long as its tape may need it
   FlatStore& store_;
   int index_;
   std::uint64_t version_;  // of the values that were read
@@ -65,7 +70,8 @@ class Parameter {
 
   void freeze() const { store().freeze(number_); }  // before the first use of any value
 
-  // For operations: on the current tape if there is one. An undefined parameter is an undefined constant.
+  // For operations: on the current tape if there is one. An undefined parameter is an undefined constant; one that was never
+  // initialized, written or loaded is an error, unless it begins as zeros.
   // variable() is for matrix products, master() for what float32 is kept for: norms, embeddings, biases.
   Variable<T, D, M> variable() const {
     return defined() ? recorded(store().template compute_values<T, D>(index())) : Variable<T, D, M>();
@@ -75,11 +81,12 @@ class Parameter {
  private:
   template <typename X>
   Variable<X, D, M> recorded(Tensor<X, D> value) const {
+    store().require_values(index());
     Tape* tape = Tape::current();
     if (tape == nullptr || !info().trainable || !model_->gradients().is_on(info().name)) {
       return Variable<X, D, M>(std::move(value));
     }
-    return {std::move(value), Gradient<M, D>(std::make_shared<detail::ParameterSlot<M, D>>(*tape, store(), index()))};
+    return {std::move(value), Gradient<M, D>(std::make_shared<detail::ParameterSlot<M, D>>(*tape, model_, index()))};
   }
   FlatStore& store() const { return model_->store(); }
 

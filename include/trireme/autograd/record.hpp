@@ -12,6 +12,7 @@
 //   };
 //   Variable<float> square(const Variable<float>& x) { return record(Square{}, Result<float>{x.shape()}, kept(x)); }
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -84,6 +85,31 @@ void observe(Pass pass, const OperationView& view, const Work& work) {
   call_after(pass, view);
 }
 
+// The versions of what an operation has kept, to be compared before its backward pass.
+template <typename T, typename D>
+std::uint64_t version_of(const Tensor<T, D>& kept) {
+  return kept.version();
+}
+template <typename X>
+std::uint64_t version_of(const std::vector<X>& kept) {
+  std::uint64_t sum = 0;
+  for (const X& each : kept) sum += version_of(each);
+  return sum;
+}
+template <typename... Kept>
+std::array<std::uint64_t, sizeof...(Kept)> versions_of(const std::tuple<Kept...>& kept) {
+  return std::apply([](const auto&... each) { return std::array<std::uint64_t, sizeof...(Kept)>{version_of(each)...}; }, kept);
+}
+template <typename T, typename D>
+Shape shape_of_kept(const Tensor<T, D>& kept) {
+  return kept.shape();
+}
+template <typename X>
+Shape shape_of_kept(const std::vector<X>& kept) {
+  return kept.empty() ? Shape() : shape_of_kept(kept.front());
+}
+[[noreturn]] void throw_changed_in_place(std::string_view operation, const Shape& shape);
+
 // The backward pass of an operation. `splits`: one of its operands is a weight.
 template <bool splits, typename O, typename Results, typename Kept, typename Gradients>
 class OperationNode;
@@ -98,6 +124,7 @@ class OperationNode<splits, O, std::tuple<Results...>, std::tuple<Kept...>, std:
         number_(number),
         results_(std::move(results)),
         kept_(std::move(kept)),
+        versions_(versions_of(kept_)),
         gradients_(std::move(gradients)) {
     if constexpr (splits) weights_.wait = weights_wait;
   }
@@ -163,7 +190,17 @@ class OperationNode<splits, O, std::tuple<Results...>, std::tuple<Kept...>, std:
   void run_weight_gradients(GradientsOfResults& of_results) {
     call(of_results, [this](auto&... all) { operation_.weight_gradients(all...); });
   }
+  [[noreturn, gnu::cold, gnu::noinline]] void refuse_changed() const {
+    Shape shape;
+    [&]<std::size_t... at>(std::index_sequence<at...>) {
+      ((version_of(std::get<at>(kept_)) != versions_[at] ? void(shape = shape_of_kept(std::get<at>(kept_))) : void()), ...);
+    }
+    (std::index_sequence_for<Kept...>{});
+    throw_changed_in_place(operation_.name, shape);
+  }
   void run(const auto& work) {
+    if (versions_of(kept_) != versions_) [[unlikely]]
+      refuse_changed();
     if (gate.observed()) [[unlikely]] {
       observe(Pass::backward, view_of_operation(operation_, number_), work);
     } else {
@@ -193,6 +230,7 @@ class OperationNode<splits, O, std::tuple<Results...>, std::tuple<Kept...>, std:
   std::uint64_t number_;
   std::tuple<Results...> results_;
   std::tuple<Kept...> kept_;
+  [[no_unique_address]] std::array<std::uint64_t, sizeof...(Kept)> versions_;
   std::tuple<Gradients...> gradients_;
 };
 
@@ -346,7 +384,8 @@ struct Watch {
   static constexpr std::string_view name = "watch";
   Receive receive;
   void forward(const auto&) const {}
-  void backward(auto& gradient) { receive(std::move(gradient)); }
+  // The caller's own: what was given to backward(), and gradients of others, may be the same tensor until then.
+  void backward(auto& gradient) { receive(gradient.shares_storage() ? gradient.clone() : std::move(gradient)); }
 };
 
 }  // namespace detail
@@ -374,7 +413,8 @@ auto record(O operation, const R& results, const Operands&... operands) {
   });
 }
 
-// A variable that is no parameter but wants its gradient: `on_gradient(tensor)` gets it during backward.
+// A variable that is no parameter but wants its gradient: `on_gradient(tensor)` gets it during backward, and shares it with
+// nobody.
 template <typename T, typename D, typename Receive>
 Variable<T, D> watch(Tensor<T, D> value, Receive on_gradient) {
   detail::Watch<Receive> operation{std::move(on_gradient)};

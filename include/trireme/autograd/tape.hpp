@@ -16,6 +16,7 @@ struct RandomPosition;
 }
 
 class FlatStore;
+class Model;
 struct StepTotals;
 class Tape;
 
@@ -83,12 +84,15 @@ class StreamCalls {
 // Names the random numbers of a micro-batch, so that they do not depend on which rank computes it. The n-th call of a stream, a
 // dropout layer's, draws the n-th numbers, counted over all tapes of a micro-batch: all are given copies of the same options.
 //
-//   const TapeOptions names{.seed = 1, .step = step, .first_sample = batch.first_sample};
+//   const TapeOptions names{.seed = 1, .step = step, .first_sample = batch.first_sample, .samples = batch.size()};
 //   Tape tape(names);  ...  Tape inner(names);
 struct TapeOptions {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
   std::int64_t first_sample = 0;  // global index of the micro-batch's first sample
+  // How many samples the micro-batch has. A layer may make several rows of one, as channels, patches or windows: what is drawn
+  // for a row is named by its sample and its place in it. Where this is not said, only the samples from 0 on can draw.
+  std::optional<std::int64_t> samples = {};
 
   // Where operations on a GPU read step and first_sample, unless null: StepGraph.
   const ops::RandomPosition* on_device = nullptr;
@@ -126,6 +130,9 @@ class Tape {
   };
   RandomCall next_call(std::string_view operation, std::string_view stream);
 
+  // How many of a micro-batch's rows belong to each of its samples; an error where that is no whole number, or can't be known.
+  std::int64_t rows_per_sample(std::string_view operation, std::int64_t rows) const;
+
   // What is drawn between these two is drawn in this layer, also on tapes that are opened there. Lists may lie within a layer.
   void enter_layer(const LayerOfList& layer);
   void leave_layer() { layers_ = layers_->outer; }
@@ -161,7 +168,7 @@ class Tape {
   void add_loss(std::shared_ptr<AddedLoss> loss);  // trireme::add_loss does
   const std::vector<std::shared_ptr<AddedLoss>>& added_losses() const { return added_losses_; }
 
-  void use(FlatStore& store, int parameter);
+  void use(const std::shared_ptr<Model>& model, int parameter);  // which lives until the tape ends
   void contributed(FlatStore& store, int parameter);
 
  private:
@@ -174,7 +181,8 @@ class Tape {
   struct Uses {
     FlatStore* store;
     GradientListener* listener;
-    std::vector<int> missing;  // contributions, by parameter
+    std::vector<int> missing;                 // contributions, by parameter
+    std::shared_ptr<const Model> model = {};  // whose store it is
   };
   Uses& uses_of(FlatStore& store);
   struct Final {

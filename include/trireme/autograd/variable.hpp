@@ -49,6 +49,8 @@ class TensorSlot : public GradientSlot {
   Tensor<T, D> sum_;
 };
 
+[[noreturn]] void throw_not_recorded();  // backward() on a constant
+
 // A contribution that is being written. Others to the same gradient that come meanwhile, as where one variable is the weight
 // and the bias of a norm, are kept until it is there.
 class OpenContribution {
@@ -142,7 +144,7 @@ class Variable {
 
   // The same with a gradient that came from elsewhere, in the shape of the value.
   void backward(Tensor<G, D> upstream) const {
-    require(gradient_.needed(), "backward() on a value that was not recorded: open a Tape before the forward pass");
+    if (!gradient_.needed()) detail::throw_not_recorded();
     require(upstream.defined(), "backward() with a gradient that is undefined");
     require(upstream.shape() == value_.shape(), "backward() on a value of shape {} with a gradient of shape {}", value_.shape(),
             upstream.shape());

@@ -14,7 +14,8 @@ namespace data {
 //
 //   struct Batch {
 //     Tensor<float> x;
-//     std::int64_t first_sample;  // names the random numbers of dropout: parallel::Step asks for it
+//     std::int64_t first_sample;  // names the random numbers of dropout: parallel::Step asks for it, and for size()
+//     std::int64_t size() const { return x.dim(0); }  // samples
 //   };
 //
 //   class NoiseLoader {  // 1000 samples of noise an epoch
@@ -50,6 +51,27 @@ concept BatchLoader = requires(const L& loader, std::int64_t step) {
   { loader.batch_size() } -> std::convertible_to<std::int64_t>;
   { loader.samples_per_epoch() } -> std::convertible_to<std::int64_t>;
 };
+
+// What the compiler says of a type that is no loader: one line, of what it lacks.
+template <typename L>
+constexpr void require_batch_loader() {
+  constexpr bool loads = requires(const L& loader, std::int64_t step) { loader.load(step), loader.load(step, step); };
+  constexpr bool counts = requires(const L& loader) {
+    { loader.num_micro_batches() } -> std::convertible_to<std::int64_t>;
+  };
+  constexpr bool has_size = requires(const L& loader) {
+    { loader.batch_size() } -> std::convertible_to<std::int64_t>;
+  };
+  constexpr bool has_epochs = requires(const L& loader) {
+    { loader.samples_per_epoch() } -> std::convertible_to<std::int64_t>;
+  };
+  static_assert(loads, "a loader needs a function load(step, micro_batch = 0) const that gives a batch");
+  static_assert(!loads || counts, "a loader needs a function num_micro_batches() const: those of a step, on this rank");
+  static_assert(!loads || !counts || has_size,
+                "a loader needs a function batch_size() const: the samples of a step, of all ranks together");
+  static_assert(!loads || !counts || !has_size || has_epochs,
+                "a loader needs a function samples_per_epoch() const: the samples that it reads before it begins anew");
+}
 
 // How many samples the first `steps` steps hold, all ranks together: batch_size() in each, unless the loader has smaller
 // batches and says so by samples_of_steps(steps).

@@ -3,6 +3,7 @@
 #include <concepts>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -40,6 +41,8 @@ template <typename Item>
 struct ItemBatch {
   std::vector<Item> items;
   std::int64_t first_sample = 0;  // the number of the first item's sample
+
+  std::int64_t size() const { return std::ssize(items); }
 };
 
 // Makes a batch where no other function is given: what the dataset's own collate() gives, or else an ItemBatch.

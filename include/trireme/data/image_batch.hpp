@@ -27,6 +27,8 @@ struct BasicImageBatch {
   Tensor<std::int32_t, D> partner_labels = {};  // [batch]: the class of what was mixed in
   Tensor<T, D> lambda = {};                     // [batch]: the share that is of the row's own class
   Tensor<T, D> soft_labels = {};                // [batch, classes]: both shares, zeros where a row holds no sample
+
+  std::int64_t size() const { return images.dim(0); }
 };
 using ImageBatch = BasicImageBatch<Cpu>;
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -82,10 +84,13 @@ class MemoryPurpose {
   std::string previous_;
 };
 
+// Whether a block knows how often it was written to. What many owners have a part of does not: each counts for itself.
+enum class Changes : std::uint8_t { counted, uncounted };
+
 // One owned block; tensors share it.
 class Storage {
  public:
-  Storage(std::shared_ptr<MemoryResource> resource, std::size_t bytes);
+  Storage(std::shared_ptr<MemoryResource> resource, std::size_t bytes, Changes changes = Changes::counted);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -93,10 +98,16 @@ class Storage {
   void* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
+  // How often operations have written to it: a backward pass looks whether what it kept is still the same.
+  std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
+  void count_change() noexcept { version_.store(version() + change_, std::memory_order_relaxed); }
+
  private:
   std::shared_ptr<MemoryResource> resource_;
   std::size_t bytes_;
   void* data_;
+  std::atomic<std::uint64_t> version_ = 0;
+  std::uint64_t change_;  // 0: they are not counted
 };
 
 // Copies and fills of memory that may lie on this thread's GPU. Those that involve it go into its stream; a copy to or from

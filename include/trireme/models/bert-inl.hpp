@@ -35,6 +35,7 @@ inline nn::TransformerEncoderLayerOptions block_options(const BertOptions& optio
           .norm_first = false,
           .dropout = options.dropout,
           .attention_dropout = options.attention_dropout,
+          .mlp_dropout = 0,
           .weight_initializer = first_weights(options)};
 }
 
@@ -74,7 +75,7 @@ Variable<typename P::Master, D> Bert<P, D>::Embeddings::forward(const Batch& bat
     types = types.reshape({types.numel()}).narrow(rows.begin, rows.count());
   }
   const auto all = tokens + reshape(token_type_embeddings.forward(types), tokens.shape());
-  return dropout.forward(norm.normalize_stream(all), batch.time());
+  return dropout.forward(norm.normalize_stream(all));
 }
 
 template <typename P, typename D>

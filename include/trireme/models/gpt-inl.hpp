@@ -53,8 +53,7 @@ Gpt<P, D>::Gpt(const GptOptions& options, const ModelContext& context)
       lm_head_(*this, "lm_head", transformer_.wte) {
   const Transformer& t = transformer_;
   const auto embed = [&t](const Batch& batch) {
-    return nn::Residual<P, D>{
-        t.drop.forward(nn::embed_tokens(t.wte, t.wpe, batch.tokens, batch.document_starts), batch.time())};
+    return nn::Residual<P, D>{t.drop.forward(nn::embed_tokens(t.wte, t.wpe, batch.tokens, batch.document_starts))};
   };
   const auto output = [this, &t](const nn::Residual<P, D>& x, const Batch& batch) {
     return lm_head_.forward(t.ln_f.forward(x), batch);

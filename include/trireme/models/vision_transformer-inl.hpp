@@ -49,6 +49,7 @@ inline nn::TransformerEncoderLayerOptions block_options(const VisionTransformerO
           .norm_first = true,
           .dropout = options.dropout,
           .attention_dropout = options.attention_dropout,
+          .mlp_dropout = 0,
           .weight_initializer = first_weights(options)};
 }
 
@@ -97,14 +98,14 @@ Variable<typename P::Master, D> VisionTransformer<P, D>::Embeddings::forward(con
   if (options.distilled) tokens.push_back(expand(this->shared(distillation_token), {batch, 1, width}));
   tokens.push_back(cast<M>(patches(images)));
   const auto all = cat(tokens, 1) + this->shared(position_embeddings);
-  if (!this->sequence_parallel()) return dropout.forward(all, time);
+  if (!this->sequence_parallel()) return dropout.forward(all);
   const Collectives& axis = *this->tensor_axis();
   require(divides_rows(batch * time, width, axis),
           "{} ranks of a sequence-parallel model can't divide {} images of {} tokens: take another batch size, or leave "
           "sequence_parallel off",
           axis.size(), batch, time);
   const Range rows = even_part(batch * time, axis);
-  return dropout.forward(narrow(reshape(all, {batch * time, width}), 0, rows.begin, rows.count()), time);
+  return dropout.forward(narrow(reshape(all, {batch * time, width}), 0, rows.begin, rows.count()));
 }
 
 template <typename P, typename D>

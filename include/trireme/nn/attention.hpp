@@ -68,24 +68,26 @@ class MultiheadAttention : public Module<P, D> {
   // models.
   Variable<T, D> forward(const Variable<T, D>& x, const Tensor<std::int32_t, D>& key_padding_mask = {},
                          std::int64_t time = 0) const {
-    auto qkv = projected(x, in_proj_weight.variable(), in_proj_bias.master());
-    if (this->sequence_parallel()) {
-      require(time > 0, "{}: a sequence-parallel model has to give the length of a sequence", this->name());
-      qkv = reshape(qkv, {qkv.shape()[0] / time, time, qkv.shape().back()});
-    }
-    if (options_.rotary_base > 0) {
-      qkv = rotary(qkv, {.size = head_size(options_), .heads = heads_ + kv_heads_, .base = options_.rotary_base});
-    }
-    if ((options_.window > 0 && !options_.causal) || drops()) {
-      const std::int64_t q_width = heads_ * head_size(options_), kv_width = kv_heads_ * head_size(options_);
-      const AttentionMask<T, D> mask{
-          .key_padding_mask = key_padding_mask, .causal = options_.causal, .window = options_.window};
-      return out_proj.forward(masked(narrow(qkv, 2, 0, q_width), narrow(qkv, 2, q_width, kv_width),
-                                     narrow(qkv, 2, q_width + kv_width, kv_width), mask));
-    }
-    const ops::AttentionOptions attention{
-        .heads = heads_, .kv_heads = kv_heads_, .causal = options_.causal, .window = options_.window};
-    return out_proj.forward(scaled_dot_product_attention(qkv, {}, attention, key_padding_mask));
+    return this->named([&] {
+      auto qkv = projected(x, in_proj_weight.variable(), in_proj_bias.master());
+      if (this->sequence_parallel()) {
+        require(time > 0, "{}: a sequence-parallel model has to give the length of a sequence", this->name());
+        qkv = reshape(qkv, {qkv.shape()[0] / time, time, qkv.shape().back()});
+      }
+      if (options_.rotary_base > 0) {
+        qkv = rotary(qkv, {.size = head_size(options_), .heads = heads_ + kv_heads_, .base = options_.rotary_base});
+      }
+      if ((options_.window > 0 && !options_.causal) || drops()) {
+        const std::int64_t q_width = heads_ * head_size(options_), kv_width = kv_heads_ * head_size(options_);
+        const AttentionMask<T, D> mask{
+            .key_padding_mask = key_padding_mask, .causal = options_.causal, .window = options_.window};
+        return out_proj.forward(masked(narrow(qkv, 2, 0, q_width), narrow(qkv, 2, q_width, kv_width),
+                                       narrow(qkv, 2, q_width + kv_width, kv_width), mask));
+      }
+      const ops::AttentionOptions attention{
+          .heads = heads_, .kv_heads = kv_heads_, .causal = options_.causal, .window = options_.window};
+      return out_proj.forward(scaled_dot_product_attention(qkv, {}, attention, key_padding_mask));
+    });
   }
 
   // Queries of x [batch, queries, embed_dim] to keys and values of `memory` [batch, keys, embed_dim]: cross-attention, or x
@@ -93,24 +95,27 @@ class MultiheadAttention : public Module<P, D> {
   // as forward(x); otherwise see masked_attention(). Not for sequence-parallel models. A window counts on both sides, or back
   // if it is causal.
   Variable<T, D> attend(const Variable<T, D>& x, const Variable<T, D>& memory, const AttentionMask<T, D>& mask = {}) const {
-    this->require_all_rows("attention with a mask or a memory");
-    const std::int64_t q_width = heads_ * head_size(options_);
-    const std::int64_t kv_width = kv_heads_ * head_size(options_);
-    Variable<T, D> q = project(x, 0, q_width);
-    Variable<T, D> kv = project(memory, q_width, 2 * kv_width);
-    if (options_.rotary_base > 0) {
-      q = rotary(q, {.size = head_size(options_), .heads = heads_, .base = options_.rotary_base});
-      kv = rotary(kv, {.size = head_size(options_), .heads = kv_heads_, .base = options_.rotary_base});
-    }
-    AttentionMask<T, D> all = mask;
-    all.causal = mask.causal || options_.causal;
-    all.window = mask.window == 0 ? options_.window : mask.window;
-    const bool is_plain = !all.bias.value().defined() && !all.mask.defined() && (all.window == 0 || all.causal) && !drops();
-    if (is_plain) {
-      const ops::AttentionOptions attention{.heads = heads_, .kv_heads = kv_heads_, .causal = all.causal, .window = all.window};
-      return out_proj.forward(scaled_dot_product_attention(q, kv, attention, all.key_padding_mask));
-    }
-    return out_proj.forward(masked(q, narrow(kv, 2, 0, kv_width), narrow(kv, 2, kv_width, kv_width), all));
+    return this->named([&] {
+      this->require_all_rows("attention with a mask or a memory");
+      const std::int64_t q_width = heads_ * head_size(options_);
+      const std::int64_t kv_width = kv_heads_ * head_size(options_);
+      Variable<T, D> q = project(x, 0, q_width);
+      Variable<T, D> kv = project(memory, q_width, 2 * kv_width);
+      if (options_.rotary_base > 0) {
+        q = rotary(q, {.size = head_size(options_), .heads = heads_, .base = options_.rotary_base});
+        kv = rotary(kv, {.size = head_size(options_), .heads = kv_heads_, .base = options_.rotary_base});
+      }
+      AttentionMask<T, D> all = mask;
+      all.causal = mask.causal || options_.causal;
+      all.window = mask.window == 0 ? options_.window : mask.window;
+      const bool is_plain = !all.bias.value().defined() && !all.mask.defined() && (all.window == 0 || all.causal) && !drops();
+      if (is_plain) {
+        const ops::AttentionOptions attention{
+            .heads = heads_, .kv_heads = kv_heads_, .causal = all.causal, .window = all.window};
+        return out_proj.forward(scaled_dot_product_attention(q, kv, attention, all.key_padding_mask));
+      }
+      return out_proj.forward(masked(q, narrow(kv, 2, 0, kv_width), narrow(kv, 2, kv_width, kv_width), all));
+    });
   }
 
   Parameter<T, D, M> in_proj_weight;

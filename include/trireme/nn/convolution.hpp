@@ -82,7 +82,7 @@ class Conv2d : public ConvolutionParameters<P, D> {
   }
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return conv2d(x, this->weight.variable(), this->bias.master(), options_);
+    return this->named([&] { return conv2d(x, this->weight.variable(), this->bias.master(), options_); });
   }
 
  private:
@@ -104,7 +104,7 @@ class ConvTranspose2d : public ConvolutionParameters<P, D> {
                  .groups = options.groups} {}
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return conv_transpose2d(x, this->weight.variable(), this->bias.master(), options_);
+    return this->named([&] { return conv_transpose2d(x, this->weight.variable(), this->bias.master(), options_); });
   }
 
  private:

@@ -101,7 +101,7 @@ class Conv1d : public KernelParameters<P, D> {
   }
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return conv1d(x, this->weight.master(), this->bias.master(), options_);
+    return this->named([&] { return conv1d(x, this->weight.master(), this->bias.master(), options_); });
   }
 
  private:
@@ -124,7 +124,7 @@ class ConvTranspose1d : public KernelParameters<P, D> {
                  .groups = options.groups} {}
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return conv_transpose1d(x, this->weight.master(), this->bias.master(), options_);
+    return this->named([&] { return conv_transpose1d(x, this->weight.master(), this->bias.master(), options_); });
   }
 
  private:
@@ -146,7 +146,7 @@ class Conv3d : public KernelParameters<P, D> {
   }
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return conv3d(x, this->weight.master(), this->bias.master(), options_);
+    return this->named([&] { return conv3d(x, this->weight.master(), this->bias.master(), options_); });
   }
 
  private:

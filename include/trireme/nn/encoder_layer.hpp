@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
+#include "trireme/autograd/composed/gated.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/attention.hpp"
 #include "trireme/nn/layers.hpp"
@@ -18,9 +20,10 @@ struct TransformerEncoderLayerOptions {
   std::int64_t dim_feedforward = 2048;
   ops::Activation activation = ops::Activation::relu;
   double layer_norm_eps = 1e-5;
-  bool norm_first = false;       // norms before attention and MLP (pre-norm), else after the residual is added (post-norm)
-  double dropout = 0;            // of what attention and MLP add to the residual stream
-  double attention_dropout = 0;  // of attention's shares, see nn::MultiheadAttentionOptions
+  bool norm_first = false;  // norms before attention and MLP (pre-norm), else after the residual is added (post-norm)
+  double dropout = 0;       // of what attention and MLP add to the residual stream, and, as torch's, of these unless given:
+  std::optional<double> attention_dropout = {};        // of attention's shares, see nn::MultiheadAttentionOptions
+  std::optional<double> mlp_dropout = {};              // of the activations between linear1 and linear2
   std::optional<Initializer> weight_initializer = {};  // as nn::Linear's unless given; biases are then 0
 };
 
@@ -38,7 +41,7 @@ class TransformerEncoderLayer : public Module<P, D> {
         self_attn(*this, "self_attn",
                   {.embed_dim = options.d_model,
                    .num_heads = options.nhead,
-                   .dropout = options.attention_dropout,
+                   .dropout = options.attention_dropout.value_or(options.dropout),
                    .weight_initializer = options.weight_initializer}),
         linear1(*this, "linear1", linear(options, TensorSplit::column)),
         linear2(*this, "linear2", linear(options, TensorSplit::row)),
@@ -47,7 +50,11 @@ class TransformerEncoderLayer : public Module<P, D> {
         dropout1(*this, "dropout1", options.dropout),
         dropout2(*this, "dropout2", options.dropout),
         activation_(options.activation),
-        norm_first_(options.norm_first) {}
+        norm_first_(options.norm_first),
+        mlp_dropout_(options.mlp_dropout.value_or(options.dropout)),
+        dim_feedforward_(options.dim_feedforward) {
+    require(mlp_dropout_ >= 0 && mlp_dropout_ < 1, "{}: mlp_dropout {} does not lie in [0, 1)", this->name(), mlp_dropout_);
+  }
 
   // time: of a sequence. key_padding_mask [batch, time], not 0 where a token is padding; may be undefined.
   Residual<P, D> forward(const Residual<P, D>& x, std::int64_t time,
@@ -55,11 +62,11 @@ class TransformerEncoderLayer : public Module<P, D> {
     if (norm_first_) {
       const auto [stream, normalized] = settle(norm1, x);
       const auto [middle, middle_normalized] = norm2.add_and_normalize(stream, attend(normalized, time, key_padding_mask));
-      return {.stream = middle, .pending = transform(middle_normalized, time)};
+      return {.stream = middle, .pending = transform(middle_normalized)};
     }
     const Variable<M, D> stream = x.settled().stream;
     const auto middle = norm1.normalize_stream(stream, attend(cast<T>(stream), time, key_padding_mask));
-    return {.stream = norm2.normalize_stream(middle, transform(cast<T>(middle), time))};
+    return {.stream = norm2.normalize_stream(middle, transform(cast<T>(middle)))};
   }
   template <typename Batch>
   requires requires(const Batch& batch) { batch.time(), batch.key_padding_mask; }
@@ -86,14 +93,25 @@ class TransformerEncoderLayer : public Module<P, D> {
   }
 
   Variable<T, D> attend(const Variable<T, D>& x, std::int64_t time, const Tensor<std::int32_t, D>& padding) const {
-    return dropout1.forward(self_attn.forward(x, padding, time), time);
+    return dropout1.forward(self_attn.forward(x, padding, time));
   }
-  Variable<T, D> transform(const Variable<T, D>& x, std::int64_t time) const {
-    return dropout2.forward(linear2.forward(activation(activation_, linear1.forward(x))), time);
+  Variable<T, D> transform(const Variable<T, D>& x) const {
+    return dropout2.forward(linear2.forward(dropped(activation(activation_, linear1.forward(x)))));
+  }
+  Variable<T, D> dropped(const Variable<T, D>& activations) const {
+    if (mlp_dropout_ == 0 || !this->training() || Tape::current() == nullptr) return activations;
+    return this->named([&] {
+      const std::string stream = this->name() + ".dropout";
+      const Collectives* axis = this->tensor_axis();
+      if (axis == nullptr) return trireme::dropout(activations, mlp_dropout_, stream);
+      return dropout_of_part(activations, even_part(dim_feedforward_, *axis), dim_feedforward_, mlp_dropout_, stream);
+    });
   }
 
   ops::Activation activation_;
   bool norm_first_;
+  double mlp_dropout_;
+  std::int64_t dim_feedforward_;
 };
 
 }  // namespace nn

@@ -77,12 +77,14 @@ class Experts : public Module<P, D> {
 
   // x[tokens, width], weights[tokens, choices] -> [tokens, width], or this rank's rows of them in a sequence-parallel model.
   Variable<T, D> forward(const Variable<T, D>& x, const Variable<M, D>& weights, const ExpertRows& rows) const {
-    if (this->context().expert != nullptr) return forward_between_ranks(x, weights, rows);
-    const Collectives* axis = this->tensor_axis();
-    const auto entering = [axis](const auto& all) { return axis != nullptr ? sum_gradient(all, *axis) : all; };
-    const Variable<T, D> of_rows = computed(take_expert_rows(entering(x), rows), rows);
-    const Variable<T, D> y = combine_expert_rows(of_rows, entering(weights), rows);
-    return axis != nullptr ? sum_parts(y, *axis, this->sequence_parallel()) : y;
+    return this->named([&] {
+      if (this->context().expert != nullptr) return forward_between_ranks(x, weights, rows);
+      const Collectives* axis = this->tensor_axis();
+      const auto entering = [axis](const auto& all) { return axis != nullptr ? sum_gradient(all, *axis) : all; };
+      const Variable<T, D> of_rows = computed(take_expert_rows(entering(x), rows), rows);
+      const Variable<T, D> y = combine_expert_rows(of_rows, entering(weights), rows);
+      return axis != nullptr ? sum_parts(y, *axis, this->sequence_parallel()) : y;
+    });
   }
 
   Parameter<T, D, M> gate_proj;
@@ -174,22 +176,24 @@ class MixtureOfExperts : public Module<P, D> {
   // losses; the capacity stays one of `time` tokens.
   Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time, const Tensor<std::int32_t, D>& targets = {},
                          const Tensor<std::int32_t, D>& document_starts = {}) const {
-    const Variable<T, D> own = reshape(x, {-1, options_.width});
-    const Variable<T, D> all = this->sequence_parallel() ? gather_rows(own, *this->tensor_axis()) : own;
-    const std::int64_t tokens = all.value().dim(0);
-    require(time > 0 && tokens % time == 0, "{}: {} tokens are no sequences of {}", this->name(), tokens, time);
-    const Variable<M, D> logits = linear(cast<M>(all), gate.weight.master());
-    const Variable<M, D> probabilities = softmax(logits);
-    const auto chosen = topk(probabilities, options_.top_k);
-    const Tensor<std::int64_t, Cpu> indices = chosen.indices.template to<Cpu>();
-    if (Tape::current() != nullptr)
-      add_losses(logits, probabilities, indices, documents(tokens, time, targets, document_starts));
-    const Variable<M, D> weights = options_.renormalise ? divide(chosen.values, sum(chosen.values, -1, true)) : chosen.values;
-    const auto rows = std::make_shared<const ops::ExpertRows>(
-        ops::expert_rows(indices, {.experts = options_.count, .capacity = capacity(time), .tokens_of_group = time}));
-    Variable<T, D> y = experts.forward(all, weights, rows);
-    if (shared_expert) y = add(y, computed_beside(own));
-    return reshape(y, x.shape());
+    return this->named([&] {
+      const Variable<T, D> own = reshape(x, {-1, options_.width});
+      const Variable<T, D> all = this->sequence_parallel() ? gather_rows(own, *this->tensor_axis()) : own;
+      const std::int64_t tokens = all.value().dim(0);
+      require(time > 0 && tokens % time == 0, "{}: {} tokens are no sequences of {}", this->name(), tokens, time);
+      const Variable<M, D> logits = linear(cast<M>(all), gate.weight.master());
+      const Variable<M, D> probabilities = softmax(logits);
+      const auto chosen = topk(probabilities, options_.top_k);
+      const Tensor<std::int64_t, Cpu> indices = chosen.indices.template to<Cpu>();
+      if (Tape::current() != nullptr)
+        add_losses(logits, probabilities, indices, documents(tokens, time, targets, document_starts));
+      const Variable<M, D> weights = options_.renormalise ? divide(chosen.values, sum(chosen.values, -1, true)) : chosen.values;
+      const auto rows = std::make_shared<const ops::ExpertRows>(
+          ops::expert_rows(indices, {.experts = options_.count, .capacity = capacity(time), .tokens_of_group = time}));
+      Variable<T, D> y = experts.forward(all, weights, rows);
+      if (shared_expert) y = add(y, computed_beside(own));
+      return reshape(y, x.shape());
+    });
   }
 
   const MixtureOfExpertsOptions& options() const { return options_; }

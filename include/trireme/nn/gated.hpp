@@ -28,7 +28,9 @@ class PRelu : public Module<P, D> {
     weight = this->add_parameter("weight", {options.channels}, Initializer::constant(options.slope));
   }
 
-  Variable<T, D> forward(const Variable<T, D>& x) const { return prelu(x, cast<T>(this->shared(weight))); }
+  Variable<T, D> forward(const Variable<T, D>& x) const {
+    return this->named([&] { return prelu(x, cast<T>(this->shared(weight))); });
+  }
 
   Parameter<T, D, M> weight;
 };
@@ -59,8 +61,10 @@ class GatedMlp : public Module<P, D> {
         gate_(options.gate) {}
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    const Variable<T, D> gate = gate_proj.forward(x);
-    return down_proj.forward(gated_activation(activation(), gate, up_proj.forward(x)));
+    return this->named([&] {
+      const Variable<T, D> gate = gate_proj.forward(x);
+      return down_proj.forward(gated_activation(activation(), gate, up_proj.forward(x)));
+    });
   }
 
   Linear<P, D> gate_proj;
@@ -104,7 +108,7 @@ class DropPath : public Module<P, D> {
 
   template <typename T>
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return this->training() ? drop_path(x, probability_, this->name()) : x;
+    return this->named([&] { return this->training() ? drop_path(x, probability_, this->name()) : x; });
   }
 
  private:

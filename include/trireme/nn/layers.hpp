@@ -76,8 +76,10 @@ class Linear : public Module<P, D> {
   }
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    const Variable<T, D> y = product(x);
-    return is_adapted() ? adapter_->add_to(y, x) : y;
+    return this->named([&] {
+      const Variable<T, D> y = product(x);
+      return is_adapted() ? adapter_->add_to(y, x) : y;
+    });
   }
 
   // Whether forward(x) is linear(x, weight, bias), of the whole layer and in T.
@@ -183,20 +185,21 @@ class LayerNorm : public Module<P, D> {
   }
 
   Variable<T, D> forward(const Variable<M, D>& x) const {
-    return layer_norm<T, D>(x, this->shared(weight), this->shared(bias), epsilon_);
+    return this->named([&] { return layer_norm<T, D>(x, this->shared(weight), this->shared(bias), epsilon_); });
   }
 
   // {x + residual, its norm} in one pass over memory.
   std::pair<Variable<M, D>, Variable<T, D>> add_and_normalize(const Variable<M, D>& x, const Variable<T, D>& residual) const {
-    return residual_layer_norm(x, residual, this->shared(weight), this->shared(bias), epsilon_);
+    return this->named([&] { return residual_layer_norm(x, residual, this->shared(weight), this->shared(bias), epsilon_); });
   }
 
   // The norm of x, or of x + residual, that a residual stream goes on from: not rounded.
   Variable<M, D> normalize_stream(const Variable<M, D>& x) const {
-    return layer_norm<M, D>(x, this->shared(weight), this->shared(bias), epsilon_);
+    return this->named([&] { return layer_norm<M, D>(x, this->shared(weight), this->shared(bias), epsilon_); });
   }
   Variable<M, D> normalize_stream(const Variable<M, D>& x, const Variable<T, D>& residual) const {
-    return residual_layer_norm(x, cast<M>(residual), this->shared(weight), this->shared(bias), epsilon_).second;
+    return this->named(
+        [&] { return residual_layer_norm(x, cast<M>(residual), this->shared(weight), this->shared(bias), epsilon_).second; });
   }
 
   Variable<T, D> forward(const Residual<P, D>& x) const { return settle(*this, x).second; }
@@ -225,11 +228,13 @@ class RmsNorm : public Module<P, D> {
     weight = this->add_parameter("weight", {options.width}, Initializer::constant(1));
   }
 
-  Variable<T, D> forward(const Variable<M, D>& x) const { return rms_norm<T, D>(x, this->shared(weight), epsilon_); }
+  Variable<T, D> forward(const Variable<M, D>& x) const {
+    return this->named([&] { return rms_norm<T, D>(x, this->shared(weight), epsilon_); });
+  }
 
   // {x + residual, its norm} in one pass over memory.
   std::pair<Variable<M, D>, Variable<T, D>> add_and_normalize(const Variable<M, D>& x, const Variable<T, D>& residual) const {
-    return residual_rms_norm(x, residual, this->shared(weight), epsilon_);
+    return this->named([&] { return residual_rms_norm(x, residual, this->shared(weight), epsilon_); });
   }
 
   Variable<T, D> forward(const Residual<P, D>& x) const { return settle(*this, x).second; }
@@ -277,10 +282,12 @@ class Embedding : public Module<P, D> {
 
   // Where it is split and the model sequence-parallel: this rank's rows [rows, width].
   Variable<M, D> forward(const Tensor<std::int32_t, D>& index) const {
-    if (split_)
-      return vocab_parallel_embedding(index, weight.master(), held_rows().begin, rows_, *this->tensor_axis(),
-                                      this->sequence_parallel());
-    return embedding(index, this->shared(weight), padding_idx_);
+    return this->named([&] {
+      if (split_)
+        return vocab_parallel_embedding(index, weight.master(), held_rows().begin, rows_, *this->tensor_axis(),
+                                        this->sequence_parallel());
+      return embedding(index, this->shared(weight), padding_idx_);
+    });
   }
 
   Range held_rows() const { return split_ ? even_part(rows_, *this->tensor_axis()) : Range{0, rows_}; }
@@ -295,7 +302,7 @@ class Embedding : public Module<P, D> {
 
 // Dropout whose random numbers are named after this module: any number of ranks drops the same elements, and a second call in
 // the same micro-batch drops others. Its tape needs TapeOptions. Evaluation, or a forward pass without a tape, drops nothing.
-// Dim 0 counts samples or, in a sequence-parallel model, this rank's rows, of which rows_per_sample make one. Not for
+// Dim 0 goes from sample to sample, each with equally many rows; in a sequence-parallel model it has this rank's. Not for
 // what lies between a column-parallel and a row-parallel layer, whose features are divided.
 template <typename P, typename D = Cpu>
 class Dropout : public Module<P, D> {
@@ -304,12 +311,16 @@ class Dropout : public Module<P, D> {
       : Module<P, D>(parent, name), probability_(probability) {}
 
   template <typename T>
-  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t rows_per_sample = 0) const {
-    if (!this->training()) return x;
-    if (!this->sequence_parallel()) return dropout(x, probability_, this->name());
-    require(rows_per_sample > 0, "{}: a sequence-parallel model has to say how many rows make a sample", this->name());
-    return dropout(x, probability_, this->name(),
-                   {.per_sample = rows_per_sample, .first = x.value().dim(0) * this->tensor_axis()->rank()});
+  Variable<T, D> forward(const Variable<T, D>& x) const {
+    return this->named([&] {
+      if (!this->training()) return x;
+      DropoutRows rows;
+      if (this->sequence_parallel() && x.shape().size() > 0) {
+        rows.first = x.shape()[0] * this->tensor_axis()->rank();
+        rows.all = x.shape()[0] * this->tensor_axis()->size();
+      }
+      return dropout(x, probability_, this->name(), rows);
+    });
   }
 
  private:

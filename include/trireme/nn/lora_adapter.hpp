@@ -8,6 +8,7 @@
 
 #include "trireme/autograd/array.hpp"
 #include "trireme/autograd/composed/computed_weight.hpp"
+#include "trireme/autograd/composed/gated.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/lora_options.hpp"
 #include "trireme/autograd/low_rank.hpp"
@@ -136,12 +137,7 @@ class LoraAdapter : public Module<P, D> {
     if (dropout_ == 0 || !this->training() || Tape::current() == nullptr) return x;
     const std::string stream = this->name() + ".lora_dropout";
     if (split_ != TensorSplit::row) return dropout(x, dropout_, stream);
-    // Ranks have other features of the same rows: each draws for all and takes its own.
-    std::vector<std::int64_t> dims(x.shape().dims().begin(), x.shape().dims().end());
-    dims.back() = in_;
-    const Variable<T, D> all = dropout(Variable<T, D>(Tensor<T, D>::full(Shape(dims), T(1))), dropout_, stream);
-    const Range here = even_part(in_, *this->tensor_axis());
-    return multiply(x, narrow(all, static_cast<int>(dims.size()) - 1, here.begin, here.count()));
+    return dropout_of_part(x, even_part(in_, *this->tensor_axis()), in_, dropout_, stream);
   }
 
   TensorSplit split_;

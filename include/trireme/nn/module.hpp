@@ -15,6 +15,7 @@
 #include "trireme/autograd/tensor_parallel.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/layer_names.hpp"
+#include "trireme/nn/named_errors.hpp"
 #include "trireme/precision/policy.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -161,6 +162,17 @@ class Module {
             name_);
     model_->share(parameter.number(), name_);
     return parameter;
+  }
+
+  // What a layer's forward does: an error of its arguments begins with the layer's name, "encoder.layers.1.linear2: linear: x
+  // ...".
+  template <typename Work>
+  decltype(auto) named(const Work& work) const {
+    try {
+      return work();
+    } catch (const Error& error) {
+      detail::rethrow_from(name_, error);
+    }
   }
 
   // For layers that can't work on some of the rows: ranks of a tensor axis compute them alike, all of the rows.

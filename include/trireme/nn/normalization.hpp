@@ -38,14 +38,15 @@ class BatchNorm2d : public Module<P, D> {
   }
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return batch_norm(x, weight.master(), bias.master(), running(), arguments());
+    return this->named([&] { return batch_norm(x, weight.master(), bias.master(), running(), arguments()); });
   }
   // relu(forward(x)), relu(forward(x) + residual) in one pass over memory.
   Variable<T, D> forward_relu(const Variable<T, D>& x) const {
-    return batch_norm_relu(x, weight.master(), bias.master(), running(), arguments());
+    return this->named([&] { return batch_norm_relu(x, weight.master(), bias.master(), running(), arguments()); });
   }
   Variable<T, D> forward_add_relu(const Variable<T, D>& x, const Variable<T, D>& residual) const {
-    return batch_norm_add_relu(x, residual, weight.master(), bias.master(), running(), arguments());
+    return this->named(
+        [&] { return batch_norm_add_relu(x, residual, weight.master(), bias.master(), running(), arguments()); });
   }
 
   Parameter<T, D, M> weight;
@@ -95,7 +96,7 @@ class GroupNorm : public Module<P, D> {
   }
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return group_norm(x, weight.master(), bias.master(), options_.groups, options_.epsilon);
+    return this->named([&] { return group_norm(x, weight.master(), bias.master(), options_.groups, options_.epsilon); });
   }
 
   Parameter<T, D, M> weight;

@@ -63,7 +63,7 @@ class WeightNormLinear : public WeightNormParameters<P, D> {
       : WeightNormParameters<P, D>(parent, name, {options.out, options.in}, {options.out, 1}, options.bias) {}
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return linear(x, computed_weight<T>(this->weight()), this->bias.master());
+    return this->named([&] { return linear(x, computed_weight<T>(this->weight()), this->bias.master()); });
   }
 };
 
@@ -87,7 +87,9 @@ class WeightNormConv1d : public WeightNormParameters<P, D> {
             {options.out, 1, 1}, options.bias),
         arguments_(options.arguments) {}
 
-  Variable<T, D> forward(const Variable<T, D>& x) const { return conv1d(x, this->weight(), this->bias.master(), arguments_); }
+  Variable<T, D> forward(const Variable<T, D>& x) const {
+    return this->named([&] { return conv1d(x, this->weight(), this->bias.master(), arguments_); });
+  }
 
  private:
   Conv1dArguments arguments_;
@@ -146,7 +148,9 @@ class SpectralNormLinear : public SpectralNormParameters<P, D> {
   SpectralNormLinear(const Module<P, D>& parent, std::string_view name, const SpectralNormLinearOptions& options)
       : SpectralNormParameters<P, D>(parent, name, {options.out, options.in}, options.bias) {}
 
-  Variable<T, D> forward(const Variable<T, D>& x) const { return linear(x, this->normalized(), this->bias.master()); }
+  Variable<T, D> forward(const Variable<T, D>& x) const {
+    return this->named([&] { return linear(x, this->normalized(), this->bias.master()); });
+  }
 };
 
 struct SpectralNormConv2dOptions {
@@ -171,7 +175,7 @@ class SpectralNormConv2d : public SpectralNormParameters<P, D> {
         arguments_(options.arguments) {}
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return conv2d(x, this->normalized(), this->bias.master(), arguments_);
+    return this->named([&] { return conv2d(x, this->normalized(), this->bias.master(), arguments_); });
   }
 
  private:

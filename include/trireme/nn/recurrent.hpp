@@ -65,28 +65,30 @@ class Recurrent : public Module<P, D> {
 
   // x [batch, time, in]; lengths [batch] of rows that end early (ops::RecurrentForward), undefined: none does.
   Result forward(const Variable<T, D>& x, const State& state = {}, const Tensor<std::int32_t, D>& lengths = {}) const {
-    require(x.shape().size() == 3 && x.shape().back() == options_.in, "{}: x has shape {}, but needs [batch, time, {}]",
-            this->name(), x.shape(), options_.in);
-    const State first = or_zeros(state, x.shape()[0]);
-    Result result{.out = x, .state = {}};
-    for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
-      if (layer > 0 && this->training()) {
-        result.out = dropout(result.out, options_.dropout, fmt::format("{}.dropout_l{}", this->name(), layer - 1));
+    return this->named([&] {
+      require(x.shape().size() == 3 && x.shape().back() == options_.in, "{}: x has shape {}, but needs [batch, time, {}]",
+              this->name(), x.shape(), options_.in);
+      const State first = or_zeros(state, x.shape()[0]);
+      Result result{.out = x, .state = {}};
+      for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+        if (layer > 0 && this->training()) {
+          result.out = dropout(result.out, options_.dropout, fmt::format("{}.dropout_l{}", this->name(), layer - 1));
+        }
+        std::vector<RecurrentVariables<T, D>> directions;
+        for (const Weights& weights : layers_[layer]) {
+          directions.push_back({.weight_ih = weights.weight_ih.master(),
+                                .weight_hh = weights.weight_hh.master(),
+                                .bias_ih = weights.bias_ih.master(),
+                                .bias_hh = weights.bias_hh.master()});
+        }
+        const auto of_layer = recurrent_layer<T, D>(kind, result.out, first.hidden[layer],
+                                                    has_cell ? first.cell[layer] : Variable<T, D>(), directions, lengths);
+        result.out = of_layer.out;
+        result.state.hidden.push_back(of_layer.h_n);
+        if (has_cell) result.state.cell.push_back(of_layer.c_n);
       }
-      std::vector<RecurrentVariables<T, D>> directions;
-      for (const Weights& weights : layers_[layer]) {
-        directions.push_back({.weight_ih = weights.weight_ih.master(),
-                              .weight_hh = weights.weight_hh.master(),
-                              .bias_ih = weights.bias_ih.master(),
-                              .bias_hh = weights.bias_hh.master()});
-      }
-      const auto of_layer = recurrent_layer<T, D>(kind, result.out, first.hidden[layer],
-                                                  has_cell ? first.cell[layer] : Variable<T, D>(), directions, lengths);
-      result.out = of_layer.out;
-      result.state.hidden.push_back(of_layer.h_n);
-      if (has_cell) result.state.cell.push_back(of_layer.c_n);
-    }
-    return result;
+      return result;
+    });
   }
 
   // As a layer of a list: the output alone. States begin as zeros, or with RecurrentOptions::carried as the step before has

@@ -71,10 +71,12 @@ class RotaryAttention : public Module<P, D> {
   // back as the token sees and where positions count from; may be undefined.
   Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time,
                          const Tensor<std::int32_t, D>& document_starts = {}) const {
-    require(time > 0, "{}: a sequence has at least one token", this->name());
-    const auto qkv = rotary(projected(x, time), rotary_options(), document_starts);
-    return o_proj.forward(scaled_dot_product_attention(
-        qkv, {}, {.heads = heads_, .kv_heads = kv_heads_, .causal = true, .window = options_.window}, {}, document_starts));
+    return this->named([&] {
+      require(time > 0, "{}: a sequence has at least one token", this->name());
+      const auto qkv = rotary(projected(x, time), rotary_options(), document_starts);
+      return o_proj.forward(scaled_dot_product_attention(
+          qkv, {}, {.heads = heads_, .kv_heads = kv_heads_, .causal = true, .window = options_.window}, {}, document_starts));
+    });
   }
 
   // New tokens of a cache's sequences [1, rows, width] -> the same; without a tape.

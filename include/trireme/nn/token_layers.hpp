@@ -68,7 +68,7 @@ class TokenEmbedding : public Module<P, D> {
 
   Variable<typename P::Master, D> forward(const Tensor<std::int32_t, D>& of,
                                           const Tensor<std::int32_t, D>& document_starts = {}) const {
-    return dropout.forward(embed_tokens(tokens, positions, of, document_starts), of.dim(1));
+    return dropout.forward(embed_tokens(tokens, positions, of, document_starts));
   }
   template <typename Batch>
   requires requires(const Batch& batch) { batch.tokens; }
@@ -130,11 +130,13 @@ class TokenLogits : public Module<P, D> {
   }
 
   Variable<T, D> forward(const Variable<T, D>& states, std::int64_t time) const {
-    const Collectives* axis = this->tensor_axis();
-    if (axis == nullptr) return linear(states, weight.variable(), bias.master());
-    const Variable<T, D> logits =
-        column_parallel_linear(states, weight.variable(), bias.master(), *axis, this->sequence_parallel());
-    return this->sequence_parallel() ? reshape(logits, {logits.shape()[0] / time, time, logits.shape().back()}) : logits;
+    return this->named([&] {
+      const Collectives* axis = this->tensor_axis();
+      if (axis == nullptr) return linear(states, weight.variable(), bias.master());
+      const Variable<T, D> logits =
+          column_parallel_linear(states, weight.variable(), bias.master(), *axis, this->sequence_parallel());
+      return this->sequence_parallel() ? reshape(logits, {logits.shape()[0] / time, time, logits.shape().back()}) : logits;
+    });
   }
   template <typename Batch>
   requires requires(const Batch& batch) { batch.time(); }

@@ -63,13 +63,16 @@ class CausalSelfAttention : public Module<P, D> {
   // may be undefined.
   Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time,
                          const Tensor<std::int32_t, D>& document_starts = {}) const {
-    auto qkv = c_attn.forward(x);
-    require(time > 0, "{}: a sequence has at least one token", this->name());
-    if (this->sequence_parallel()) qkv = reshape(qkv, {qkv.shape()[0] / time, time, qkv.shape().back()});
-    const bool drops = options_.attention_dropout > 0 && this->training() && Tape::current() != nullptr;
-    const auto attended = drops ? dropped(qkv, document_starts)
+    return this->named([&] {
+      auto qkv = c_attn.forward(x);
+      require(time > 0, "{}: a sequence has at least one token", this->name());
+      if (this->sequence_parallel()) qkv = reshape(qkv, {qkv.shape()[0] / time, time, qkv.shape().back()});
+      const bool drops = options_.attention_dropout > 0 && this->training() && Tape::current() != nullptr;
+      const auto attended = drops
+                                ? dropped(qkv, document_starts)
                                 : scaled_dot_product_attention(qkv, {}, {.heads = heads_, .causal = true}, {}, document_starts);
-    return resid_dropout.forward(c_proj.forward(attended), time);
+      return resid_dropout.forward(c_proj.forward(attended));
+    });
   }
 
   // New tokens of a cache's sequences [1, rows, width] -> the same; without a tape.
@@ -127,8 +130,10 @@ class TransformerMlp : public Module<P, D> {
                 .bias_initializer = Initializer::constant(0)}),
         dropout(*this, "dropout", options.dropout) {}
 
-  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time) const {
-    return dropout.forward(c_fc.is_plain() && c_proj.is_plain() ? fused(x) : c_proj.forward(gelu(c_fc.forward(x))), time);
+  Variable<T, D> forward(const Variable<T, D>& x) const {
+    return this->named([&] {
+      return dropout.forward(c_fc.is_plain() && c_proj.is_plain() ? fused(x) : c_proj.forward(gelu(c_fc.forward(x))));
+    });
   }
 
   Linear<P, D> c_fc;
@@ -158,13 +163,13 @@ class TransformerBlock : public Module<P, D> {
                          const Tensor<std::int32_t, D>& document_starts = {}) const {
     const auto [stream, normalized] = settle(ln_1, x);
     const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, time, document_starts));
-    return {.stream = middle, .pending = mlp.forward(middle_normalized, time)};
+    return {.stream = middle, .pending = mlp.forward(middle_normalized)};
   }
   // Of new tokens of a cache's sequences.
   Residual<P, D> forward(const Residual<P, D>& x, const LayerCache<typename P::Compute, D>& cache) const {
     const auto [stream, normalized] = settle(ln_1, x);
     const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, cache));
-    return {.stream = middle, .pending = mlp.forward(middle_normalized, middle.shape()[0])};
+    return {.stream = middle, .pending = mlp.forward(middle_normalized)};
   }
   template <typename Batch>
   requires requires(const Batch& batch) { batch.time(); }

@@ -23,7 +23,7 @@ class Upsample : public Module<P, D> {
 
   template <typename T>
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return permute(interpolate(permute(x, {0, 3, 1, 2}), options_), {0, 2, 3, 1});
+    return this->named([&] { return permute(interpolate(permute(x, {0, 3, 1, 2}), options_), {0, 2, 3, 1}); });
   }
 
  private:
@@ -39,7 +39,7 @@ class PixelShuffle : public Module<P, D> {
 
   template <typename T>
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return pixel_shuffle(x, factor_);
+    return this->named([&] { return pixel_shuffle(x, factor_); });
   }
 
  private:

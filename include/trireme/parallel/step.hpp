@@ -19,6 +19,7 @@
 #include "trireme/nn/staged.hpp"
 #include "trireme/ops/update/step.hpp"
 #include "trireme/optim/any_optimizer.hpp"
+#include "trireme/parallel/pipeline/batch_samples.hpp"
 #include "trireme/parallel/pipeline/stage_passes.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -33,6 +34,7 @@ class ModelPasses;
 // What a StepGraph tells a step that it may record, and learns of it.
 struct StepRecording {
   const ops::RandomPosition* position = nullptr;  // where a GPU reads the step's place in the random numbers
+  std::optional<std::int64_t> samples = {};       // of its inputs, where they say it
   std::optional<double> learning_rate = {};
   bool is_captured = false;                  // its work is noted, not done
   optim::AnyOptimizer* optimizer = nullptr;  // that updates; set by the first step
@@ -65,8 +67,9 @@ class [[nodiscard]] Step {
   ~Step();
 
   // One micro-batch: opens its tape, calls loss(), multiplies it by the loss scale of float16 and runs the backward pass.
-  // `batch` names its random numbers by batch.first_sample, the number of its first sample among those of all ranks; that
-  // number itself will do. loss() gives a Loss, or a Variable of one element, which then counts as one target.
+  // `batch` names its random numbers by batch.first_sample, the number of its first sample among those of all ranks, and by how
+  // many samples it has, see samples_of(). A Range of samples will do, and where nothing is drawn the first number alone.
+  // loss() gives a Loss, or a Variable of one element, which then counts as one target.
   //
   // Where batch norm is synchronised the model is in training on all ranks or in evaluation on all; otherwise all get an
   // Error{rank_mismatch} that names them.
@@ -74,10 +77,10 @@ class [[nodiscard]] Step {
   void backward(const Batch& batch, const F& loss) {
     if constexpr (gives_loss<F>()) {
       require_whole_model();
-      Tape tape(names_of(first_sample_of(batch)));
+      Tape tape(names_of(samples_of(batch, samples_of_micro_batch())));
       begin_micro_batches();
       listen(tape);
-      auto value = as_loss(loss());
+      auto value = loss_of(loss);
       value.nominal_targets = weighed(value.nominal_targets);
       add(value);
       scaler().scale(value).backward();
@@ -102,6 +105,9 @@ class [[nodiscard]] Step {
     ModelPasses<Net, Batch> passes(*this, model, std::move(all));
     run_stages(passes);
   }
+
+  // How many samples the step has, of all ranks together, for batches that do not say how many are theirs.
+  void set_samples(std::int64_t all) { samples_ = all; }
 
   // Asks all ranks: what any of them has asked for is in the summary of all.
   void ask(const StepRequests& requests);
@@ -136,18 +142,6 @@ class [[nodiscard]] Step {
 
   Step(DataParallel& owner, std::int64_t number, std::unique_ptr<Reduction> reduction, StepRecording* recording);
 
-  template <typename Batch>
-  static std::int64_t first_sample_of(const Batch& batch) {
-    if constexpr (std::integral<Batch>) {
-      return static_cast<std::int64_t>(batch);
-    } else {
-      static_assert(
-          requires { batch.first_sample; },
-          "a batch names its random numbers: give it a member first_sample, or give that number to backward()");
-      return batch.first_sample;
-    }
-  }
-
   template <typename F>
   static constexpr bool gives_loss() {
     constexpr bool gives = requires(const F& loss) { as_loss(loss()); };
@@ -157,11 +151,21 @@ class [[nodiscard]] Step {
     return gives;
   }
 
-  void require_whole_model() const;  // no other rank has stages of it
+  template <typename F>
+  auto loss_of(const F& loss) const {
+    try {
+      return as_loss(loss());
+    } catch (const Error& error) {
+      rethrow_from_loss(error);
+    }
+  }
+  [[noreturn]] void rethrow_from_loss(const Error& error) const;  // in a handler of it: an argument that is refused
+  void require_whole_model() const;                               // no other rank has stages of it
   void require_model(const Model& model, std::size_t num_stages) const;
   void require_open() const;  // for backward()
   void run_stages(StagePasses& passes);
-  TapeOptions names_of(std::int64_t first_sample) const;
+  std::optional<std::int64_t> samples_of_micro_batch() const;  // nothing: not known, or not the same on all ranks
+  TapeOptions names_of(const BatchSamples& samples) const;
   const amp::GradScaler& scaler() const;
   bool has_fixed_bits() const;
 
@@ -205,6 +209,7 @@ class [[nodiscard]] Step {
   std::uint64_t sent_before_;  // DataParallel::bytes_sent()
   StepRecording* recording_;   // null where no StepGraph records
   StreamCalls calls_;
+  std::optional<std::int64_t> samples_;  // of all ranks
   Phase phase_ = Phase::open;
   std::unique_ptr<Reduction> reduction_;
   std::optional<StepSummary> summary_;  // once it is finished
@@ -218,8 +223,8 @@ class ModelPasses final : public StagePasses {
       : step_(step), model_(model), batches_(std::move(batches)) {}
 
   int num_micro_batches() const override { return static_cast<int>(batches_.size()); }
-  std::int64_t first_sample(int micro_batch) const override {
-    return Step::first_sample_of(batches_[static_cast<std::size_t>(micro_batch)]);
+  BatchSamples samples(int micro_batch) const override {
+    return samples_of(batches_[static_cast<std::size_t>(micro_batch)], step_.samples_of_micro_batch());
   }
 
   void forward(int stage, int micro_batch, StagePass& pass) override {

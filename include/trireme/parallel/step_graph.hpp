@@ -42,6 +42,8 @@ struct StepGraphOptions {
 // each step; the graph ends before the last copy of the group whose collectives it holds, and DataParallel::exchange() between
 // the steps does what a launch can't.
 //
+// Dim 0 of the inputs counts samples, where it is the same in all of them: that names the random numbers of dropout.
+//
 // Every step does the same: what depends on data, as a model with branches, or waits for the GPU, as item() and mean(), can't
 // be recorded. Then, with one message, all steps are eager, and so are those whose inputs have other shapes than the recorded
 // one's. On the CPU every step is eager.
@@ -70,6 +72,7 @@ class StepGraph {
   // The host does not wait, unless the GPU is two steps behind. The inputs may change as soon as it returns.
   void run(const Place& place, const Tensor<Elements>&... inputs) {
     recording_.learning_rate = place.learning_rate;
+    recording_.samples = rows_of(inputs...);
     if (recording_.optimizer != nullptr && place.learning_rate) recording_.optimizer->set_learning_rate(*place.learning_rate);
     if constexpr (on_host) {
       newest_ = result_of(place.number, call(place, inputs...).numbers());
@@ -125,6 +128,19 @@ class StepGraph {
     std::int64_t number = 0;
     std::uint64_t run = 0;  // the how manieth it was
   };
+
+  // The samples of a step: what dim 0 of all inputs is; nothing where they differ.
+  static std::optional<std::int64_t> rows_of(const Tensor<Elements>&... inputs) {
+    std::optional<std::int64_t> rows;
+    bool differ = false;
+    [[maybe_unused]] const auto look = [&](const Shape& shape) {
+      if (shape.size() == 0) return;
+      differ = differ || (rows && *rows != shape[0]);
+      rows = shape[0];
+    };
+    (look(inputs.shape()), ...);
+    return differ ? std::nullopt : rows;
+  }
 
   static Result result_of(std::int64_t number, const StepNumbers& numbers) {
     return {.number = number,

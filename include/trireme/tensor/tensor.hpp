@@ -145,6 +145,13 @@ class Tensor {
 
   bool shares_storage() const noexcept { return storage_.use_count() > 1; }  // other tensors hold the block too
 
+  // How often operations have written to the block. Who writes through data(), span() or at() to what a tape may have kept
+  // counts that: backward() then refuses to go on with other values than its forward pass had.
+  std::uint64_t version() const noexcept { return storage_ == nullptr ? 0 : storage_->version(); }
+  void count_change() const noexcept {
+    if (storage_ != nullptr) storage_->count_change();
+  }
+
   // The block, and where in it the elements begin; null for an undefined tensor.
   std::shared_ptr<const device::Storage> storage() const { return storage_; }
   std::int64_t offset_in_bytes() const {

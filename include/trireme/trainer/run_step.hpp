@@ -10,6 +10,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"
+#include "trireme/data/batch_loader.hpp"
 #include "trireme/optim/any_optimizer.hpp"
 #include "trireme/parallel/step.hpp"
 
@@ -46,7 +47,9 @@ template <typename Loader>
 class [[nodiscard]] RunStep {
  public:
   RunStep(StepOwner owner, const Loader& loader)
-      : owner_(owner), loader_(&loader), number_(owner.number()), step_(owner_.begin()) {}
+      : owner_(owner), loader_(&loader), number_(owner.number()), step_(owner_.begin()) {
+    if (step_) step_->set_samples(data::samples_of_steps(loader, number_ + 1) - data::samples_of_steps(loader, number_));
+  }
   RunStep(const RunStep&) = delete;
   RunStep& operator=(const RunStep&) = delete;
 

@@ -260,16 +260,20 @@ Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_
   Tape* tape = Tape::current();
   if (tape == nullptr || probability == 0) return x;
   const auto [at, of_stream, call] = tape->next_call("dropout", stream);
-  const std::int64_t per_row = x.value().dim(0) == 0 ? 0 : x.value().numel() / x.value().dim(0);
+  require(x.shape().size() > 0, "dropout: x is a scalar, but needs dims [rows, ...]");
+  const std::int64_t rows_here = x.shape()[0];
+  const std::int64_t per_sample =
+      rows.per_sample > 0 ? rows.per_sample : tape->rows_per_sample("dropout", rows.all > 0 ? rows.all : rows_here);
+  const std::int64_t per_row = rows_here == 0 ? 0 : x.value().numel() / rows_here;
   const bool known = Tensor<T, D>::on_host || at.on_device == nullptr;
-  const std::int64_t first_row = (known ? at.first_sample * rows.per_sample : 0) + rows.first;
+  const std::int64_t first_row = (known ? at.first_sample * per_sample : 0) + rows.first;
   const ops::RandomKey key{.seed = at.seed,
                            .stream = of_stream,
                            .call = call,
                            .step = known ? at.step : 0,
                            .first_index = static_cast<std::uint64_t>(first_row * per_row),
                            .on_device = known ? nullptr : at.on_device,
-                           .per_sample = static_cast<std::uint64_t>(rows.per_sample * per_row)};
+                           .per_sample = static_cast<std::uint64_t>(per_sample * per_row)};
   return record(Dropout{probability, key}, Result<T, D>{x.shape()}, x);
 }
 

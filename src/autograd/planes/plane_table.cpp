@@ -99,7 +99,7 @@ std::shared_ptr<device::Storage> PlaneTable::filled(const Entry& entry,
   const device::MemoryPurpose purpose(entry.owner == 0 ? "parameters and their gradients" : "state of the optimizer");
   const PlaneDevice& device = device_at(entry);
   const std::int64_t count = numel_of(entry);
-  auto memory = std::make_shared<device::Storage>(resource, bytes_of(count, entry.options.dtype));
+  auto memory = std::make_shared<device::Storage>(resource, bytes_of(count, entry.options.dtype), device::Changes::uncounted);
   if (entry.options.initial == 0) {
     device.zero(memory->data(), memory->bytes());
   } else {
@@ -132,7 +132,7 @@ void PlaneTable::move(int plane, const std::shared_ptr<device::MemoryResource>& 
     entry.memory = filled(entry, resource);
     return;
   }
-  auto moved = std::make_shared<device::Storage>(resource, entry.memory->bytes());
+  auto moved = std::make_shared<device::Storage>(resource, entry.memory->bytes(), device::Changes::uncounted);
   device_at(entry).copy(moved->data(), entry.memory->data(), entry.memory->bytes());
   entry.memory = std::move(moved);
 }

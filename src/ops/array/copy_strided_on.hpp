@@ -47,6 +47,7 @@ void copy_strided(const StridedCopy& box, const Tensor<T, D>& x, Tensor<T, D>& y
   if (copy.summed_count > 0) require_inside(box, false, x.numel());
   require(x.numel() == 0 || x.data() + x.numel() <= y.data() || y.data() + y.numel() <= x.data(),
           "copy_strided: x and y share memory");
+  y.count_change();
   const T* from = x.data() + (copy.summed_count > 0 ? copy.from : 0);
   T* to = y.data() + copy.to;
   if (copy.summed_count == 1 && !accumulate) return CopyStrided<D>::move(copy, sizeof(T), from, to);

@@ -38,6 +38,7 @@ void take_triangle(Triangle triangle, const Tensor<T, D>& x, std::int64_t diagon
 template <typename T, typename D>
 void fill_line(const Line& line, Tensor<T, D>& y) {
   require_defined("fill_line", "y", y);
+  y.count_change();
   Creates<D>::line(FillLine<T>{line, y.numel(), y.data()});
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <utility>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/shape.hpp"
@@ -22,6 +23,13 @@ template <typename T, typename D>
 void require_shape(std::string_view op, std::string_view name, const Tensor<T, D>& had, const Shape& wanted) {
   require_defined(op, name, had);
   require_shape(op, name, had.shape(), wanted);
+}
+
+// For what an operation writes to: that counts as a change of it.
+template <typename T, typename D>
+void require_shape(std::string_view op, std::string_view name, Tensor<T, D>& had, const Shape& wanted) {
+  require_shape(op, name, std::as_const(had), wanted);
+  had.count_change();
 }
 
 // For tensors that are indexed as one row of numbers, whatever their shape.

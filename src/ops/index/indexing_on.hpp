@@ -47,6 +47,7 @@ template <typename T, typename D>
 void gather(const Indexing& indexing, const Tensor<T, D>& x, const Tensor<std::int64_t, D>& index, Tensor<T, D>& y,
             bool accumulate) {
   require_counts(indexing, x, y, index);
+  y.count_change();
   Indexed<D>::gather(indexing, x.data(), index, y.data(), accumulate);
 }
 
@@ -54,6 +55,7 @@ void gather(const Indexing& indexing, const Tensor<T, D>& x, const Tensor<std::i
 template <typename T, typename D>
 void scatter_add(const Indexing& indexing, const Tensor<T, D>& source, const Tensor<std::int64_t, D>& index, Tensor<T, D>& y) {
   require_indexed(indexing, y, source, index);
+  y.count_change();
   if constexpr (std::is_same_v<T, Accumulate<T>>) {
     Indexed<D>::scatter(ScatterKind::add, indexing, source.data(), index.data(), y.data());
   } else {
@@ -69,6 +71,7 @@ void scatter_add(const Indexing& indexing, const Tensor<T, D>& source, const Ten
 template <typename T, typename D>
 void scatter(const Indexing& indexing, const Tensor<T, D>& source, const Tensor<std::int64_t, D>& index, Tensor<T, D>& y) {
   require_indexed(indexing, y, source, index);
+  y.count_change();
   Indexed<D>::scatter(ScatterKind::put, indexing, source.data(), index.data(), y.data());
 }
 
@@ -76,6 +79,7 @@ template <typename T, typename D>
 void scatter_extreme(ScatterReduction kind, const Indexing& indexing, const Tensor<T, D>& source,
                      const Tensor<std::int64_t, D>& index, Tensor<T, D>& y) {
   require_indexed(indexing, y, source, index);
+  y.count_change();
   Indexed<D>::scatter(kind == ScatterReduction::amax ? ScatterKind::largest : ScatterKind::smallest, indexing, source.data(),
                       index.data(), y.data());
 }

@@ -24,6 +24,7 @@ requires(std::same_as<C, T> || std::same_as<C, Accumulate<T>>) void matmul(const
   require_defined("matmul", "b", b);
   require_defined("matmul", "c", c);
   const MatmulShape shape = matmul_shape<T, C>(a.shape(), b.shape(), c.shape(), options);
+  c.count_change();
   Matmul<D>::template run<T, C>(shape, a, b, {}, c);
 }
 
@@ -43,6 +44,7 @@ void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accu
           "linear: y has shape {}, but x of shape {} and a weight of shape {} need [..., {}]", y.shape(), x.shape(),
           weight.shape(), out);
   if (bias.defined()) require_count("linear", "bias", bias, out);
+  y.count_change();
   const MatmulShape shape{.m = rows,
                           .n = out,
                           .k = in,

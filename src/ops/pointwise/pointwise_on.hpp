@@ -80,6 +80,7 @@ Shape require_pair(std::string_view op, const PointwiseOperand<T, D>& a, const P
 template <typename T, typename D>
 void binary(Binary kind, const PointwiseOperandFor<T, D>& a, const PointwiseOperandFor<T, D>& b, Tensor<T, D>& c) {
   const Shape shape = require_pair(name_of(kind), a, b, c);
+  c.count_change();
   if (shape.numel() == 0) return;
   Pointwise<D>::binary(kind, Broadcast(shape, {a.shape(), b.shape()}), argument_of(a), argument_of(b), c.data());
 }
@@ -126,6 +127,7 @@ OperandArgument<T> rounded_argument_of(const PointwiseOperand<T, D>& operand) {
 template <typename T, typename D>
 void compare(Comparison kind, const PointwiseOperandFor<T, D>& a, const PointwiseOperandFor<T, D>& b, Tensor<bool, D>& mask) {
   const Shape shape = require_pair(name_of(kind), a, b, mask);
+  mask.count_change();
   if (shape.numel() == 0) return;
   Pointwise<D>::compare(kind, Broadcast(shape, {a.shape(), b.shape()}), rounded_argument_of(a), rounded_argument_of(b),
                         mask.data());
@@ -185,6 +187,7 @@ void sum_to_shape(const Tensor<T, D>& x, Tensor<T, D>& y, bool accumulate, doubl
   require_defined("sum_to_shape", "y", y);
   require(broadcast_shape("sum_to_shape", x.shape(), y.shape()) == x.shape(),
           "sum_to_shape: the shape {} cannot be repeated to {}", y.shape(), x.shape());
+  y.count_change();
   if (y.numel() == 0) return;
   Tensor<T, D> sums = x;
   if (y.numel() != x.numel()) {

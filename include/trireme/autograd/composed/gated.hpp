@@ -8,6 +8,7 @@
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/pointwise.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/core/range.hpp"
 
 // Activations that are products with a gate (Dauphin et al. 2016, arXiv 1612.08083; Shazeer 2020, arXiv 2002.05202), that have
 // a parameter, or that leave out whole samples.
@@ -58,6 +59,17 @@ Variable<T, D> drop_path(const Variable<T, D>& x, double probability, std::strin
   dims[0] = x.shape()[0];
   const Variable<T, D> kept = dropout(Variable<T, D>(Tensor<T, D>::full(Shape(dims), T(1.0f))), probability, stream);
   return Tape::current() == nullptr || probability == 0 ? x : multiply(x, kept);
+}
+
+// dropout() of x[..., features], those of `here` among `all`, whose ranks divide them: what it drops is what one would that has
+// all.
+template <typename T, typename D>
+Variable<T, D> dropout_of_part(const Variable<T, D>& x, const Range& here, std::int64_t all, double probability,
+                               std::string_view stream) {
+  std::vector<std::int64_t> dims(x.shape().dims().begin(), x.shape().dims().end());
+  dims.back() = all;
+  const Variable<T, D> kept = dropout(Variable<T, D>(Tensor<T, D>::full(Shape(dims), T(1.0f))), probability, stream);
+  return multiply(x, narrow(kept, static_cast<int>(dims.size()) - 1, here.begin, here.count()));
 }
 
 }  // namespace trireme

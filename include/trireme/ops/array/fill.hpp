@@ -12,6 +12,7 @@ namespace ops {
 // Every element of y becomes `value`.
 template <typename T, typename D>
 void fill_elements(Tensor<T, D>& y, std::type_identity_t<T> value) {
+  y.count_change();
   if constexpr (Tensor<T, D>::on_host) {
     std::fill_n(y.data(), y.numel(), value);
   } else {
@@ -22,6 +23,7 @@ void fill_elements(Tensor<T, D>& y, std::type_identity_t<T> value) {
 // y becomes x, which has as many elements.
 template <typename T, typename D>
 void copy_elements(const Tensor<T, D>& x, Tensor<T, D>& y) {
+  y.count_change();
   device::copy_bytes(D{}, y.data(), D{}, x.data(), x.span().size_bytes());
 }
 

@@ -163,6 +163,7 @@ void map(const F& function, std::span<const Tensor<T, D>, n> x, Tensor<T, D>& y)
     shapes[k] = x[k].shape();
     data[k] = x[k].data();
   }
+  y.count_change();
   if (y.numel() == 0) return;
   const Broadcast plan(y.shape(), shapes.data(), static_cast<int>(n));
   if constexpr (std::is_same_v<D, Cpu>) {

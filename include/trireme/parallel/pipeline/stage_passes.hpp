@@ -8,6 +8,7 @@
 #include "trireme/autograd/tape.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/flow.hpp"
+#include "trireme/parallel/pipeline/batch_samples.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
@@ -34,7 +35,7 @@ class StagePasses {
   virtual ~StagePasses() = default;
 
   virtual int num_micro_batches() const = 0;
-  virtual std::int64_t first_sample(int micro_batch) const = 0;
+  virtual BatchSamples samples(int micro_batch) const = 0;
 
   // Takes the input and leaves the output, or on the last stage how backward begins; on the current tape.
   virtual void forward(int stage, int micro_batch, StagePass& pass) = 0;
