@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -54,6 +56,14 @@ Dim from_end(const Dim& place, const Dim& extent) {
 
 std::string sliced(Builder& b, const std::string& x, const Dim& begin, const Dim& end, const Dim& step, std::int64_t dim) {
   const Dim extent = b.dims(0)[static_cast<std::size_t>(from_front(dim, b.dims(0).size()))];
+  const bool reaches_all =
+      end.is_constant() && end.first != Slice::to_end && end.first >= std::max(extent.first, extent.second);
+  if (reaches_all && !extent.is_constant()) {
+    b.refuse(
+        fmt::format("ends at {}, beyond the extents of the example, {} and {}: of larger ones it would be a part, and has no "
+                    "form here",
+                    end.first, extent.first, extent.second));
+  }
   return b.node("Slice", {x, b.extents({from_end(begin, extent)}), b.extents({from_end(end, extent)}), b.numbers_of({dim}),
                           b.numbers_of({b.fixed(step)})});
 }
@@ -87,6 +97,19 @@ std::string replaced(Builder& b, const std::string& x, const std::string& source
   return parts.size() == 1 ? parts[0] : b.node("Concat", parts, {{"axis", axis}});
 }
 
+// Whether a box has no element, as one that ends before it begins.
+bool is_empty(Builder& b, const Dims& slices) {
+  const auto passes = [&](std::int64_t Dim::*pass) {
+    for (std::size_t i = 0; 3 * i < slices.size(); ++i) {
+      if (std::min(slices[3 * i + 1].*pass, b.dims(0)[i].*pass) <= slices[3 * i].*pass) return true;
+    }
+    return false;
+  };
+  const bool first = passes(&Dim::first);
+  if (first != passes(&Dim::second)) b.refuse("replaces a part that is empty for some sizes alone");
+  return first;
+}
+
 void slice_scatter(Builder& b) {
   Dims slices;
   if (b.has_setting("slices")) {
@@ -102,6 +125,7 @@ void slice_scatter(Builder& b) {
       b.refuse("replaces a part with steps, or counted from the end, which has no form here");
     }
   }
+  if (is_empty(b, slices)) return b.set_result(b.operand(0));
   b.set_result(replaced(b, b.operand(0), b.operand(1), slices, 0));
 }
 

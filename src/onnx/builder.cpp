@@ -61,11 +61,16 @@ Builder::Builder(Model& model, const Trace& first, const Trace& second) : model_
 void Builder::require_same_passes() const {
   const auto same = [&](const TracedOperation& a, const TracedOperation& b) {
     const auto same_use = [](const Use& x, const Use& y) { return x.value == y.value && x.shape.size() == y.shape.size(); };
-    return a.name == b.name && a.results == b.results && a.is_view == b.is_view &&
+    return a.name == b.name && a.results == b.results &&
            std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), b.operands.end(), same_use);
   };
   const auto [a, b] = std::mismatch(first_.operations.begin(), first_.operations.end(), second_.operations.begin(),
                                     second_.operations.end(), same);
+  const bool have_both = a != first_.operations.end() && b != second_.operations.end();
+  require(!have_both || a->name != b->name,
+          "an ONNX graph has the same operations for all sizes and elements, but the operation {} of this model, {}, has other "
+          "operands or results in the second pass than in the first: a branch of the program, or a tensor that it changed",
+          a - first_.operations.begin(), have_both ? a->name : "");
   require(a == first_.operations.end() && b == second_.operations.end(),
           "an ONNX graph has the same operations for all sizes, but this model's differ between {} and {}: the operation {} is "
           "{} in one and {} in the other",
@@ -101,7 +106,7 @@ Graph Builder::build() {
     const auto emit = emitters.find(operation().name);
     if (emit != emitters.end()) {
       emit->second(*this);
-    } else if (operation().is_view) {  // reshape, flatten, squeeze, ...
+    } else if (operation().is_view && operation_of_second().is_view) {  // reshape, flatten, squeeze, ...
       set_result(reshape(operand(0), dims(0), result_dims()));
     } else {
       refuse("has no form here");

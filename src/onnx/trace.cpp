@@ -5,6 +5,7 @@
 #include <cmath>
 #include <span>
 
+#include "trireme/core/crc32c.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::onnx {
@@ -61,6 +62,7 @@ int Tracer::add_value(TracedValue value, const Operand& tensor) {
   const int number = static_cast<int>(trace_.values.size());
   value.shape = tensor.shape;
   value.dtype = tensor.dtype;
+  value.version = tensor.storage->version();
   trace_.values.push_back(std::move(value));
   known_.insert({tensor.storage.get(), {tensor.storage, tensor.offset, tensor.shape, number}});
   return number;
@@ -135,6 +137,9 @@ int Tracer::find_stored(const Operand& tensor) {
 
 bool Tracer::is_overwritten(int value, const Operand& tensor) const {
   const TracedValue& known = trace_.values[static_cast<std::size_t>(value)];
+  const bool is_stored = known.kind == TracedValue::Kind::parameter || known.kind == TracedValue::Kind::buffer;
+  if (!is_stored && known.version != tensor.storage->version()) return true;  // also where zeros were scaled
+  if (known.kind == TracedValue::Kind::result) return known.checksum != crc32c(elements_of(tensor));
   const bool is_kept = known.kind == TracedValue::Kind::input || known.kind == TracedValue::Kind::constant;
   return is_kept && !std::ranges::equal(known.bytes, elements_of(tensor));
 }
@@ -164,7 +169,8 @@ void Tracer::before(Pass, const OperationView& view) {
 
 void Tracer::after(Pass, const OperationView& view) {
   for (const Operand& result : view.results) {
-    trace_.operations.back().results.push_back(result.storage == nullptr ? -1 : add_value({}, result));
+    trace_.operations.back().results.push_back(
+        result.storage == nullptr ? -1 : add_value({.checksum = crc32c(elements_of(result))}, result));
   }
 }
 

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "catch.hpp"
 #include "exported_file.hpp"
@@ -183,5 +185,60 @@ TEST_CASE("rows of experts are only what the file has of them") {
   const OnnxFile file(to.path);
   for (const auto& node : file.nodes) {
     if (node.op == "ScatterElements") CHECK(node.inputs.at(1) == "TopK:1");
+  }
+}
+
+TEST_CASE("a result that the program changes in place is no longer that of the operation") {
+  const auto changed = [](const auto& change) {
+    return pass_of([=](const auto& x) {
+      const auto doubled = x * 2;
+      Tensor<float> elements = doubled.value();
+      change(elements);
+      return doubled + 1;
+    });
+  };
+  CHECK_THAT(
+      error_of(changed([](auto& elements) { elements *= 3; })),
+      ContainsSubstring("shift, before any parameter is used, reads a tensor of shape [3, 4] that the program computed"));
+  CHECK_THAT(error_of(changed([](auto& elements) {
+               for (float& element : elements.span()) element += 1;
+             })),
+             ContainsSubstring("reads a tensor of shape [3, 4] that the program computed"));
+  CHECK_THAT(error_of(changed([](auto& elements) {
+               for (float& element : elements.span()) element *= 3;
+             })),
+             ContainsSubstring("or a tensor that it changed"));  // zeros stay zeros
+  CHECK(error_of(changed([](auto&) {})) == "none");
+}
+
+TEST_CASE("a slice may end where the example does, and leaves its tensor as it was") {
+  const ExportedFile to;
+  Net net;
+  onnx::export_model(net, to.path, pass_of([](const auto& x) { return sum(slice(x, 0, 0, 3), {0}, true) + x; }));
+  const OnnxFile file(to.path);
+  REQUIRE(file.count("Slice") == 1);
+  for (const auto& node : file.nodes) {
+    if (node.op == "Add") CHECK(node.inputs.at(1) == "x");
+  }
+  CHECK(error_of(pass_of([](const auto& x) { return narrow(x, 0, 0, x.shape()[0]) * 2 + x; })) == "none");
+  CHECK_THAT(error_of(pass_of([](const auto& x) { return slice(x, 0, 0, 8) * 2; })),
+             ContainsSubstring("slice, before any parameter is used, ends at 8, beyond the extents of the example, 3 and 8"));
+}
+
+TEST_CASE("an empty part that is replaced leaves the tensor as it was") {
+  const auto replaced = [](std::int64_t begin, std::int64_t end) {
+    return pass_of([=](const auto& x) {
+      return relu(slice_scatter(
+          x, Variable<float>(Tensor<float>::zeros({x.shape()[0], std::max<std::int64_t>(end - begin, 0)})), 1, begin, end));
+    });
+  };
+  for (const auto& [begin, end] : {std::pair(3, 1), std::pair(2, 2), std::pair(0, 0)}) {
+    CAPTURE(begin, end);
+    const ExportedFile to;
+    Net net;
+    onnx::export_model(net, to.path, replaced(begin, end));
+    const OnnxFile file(to.path);
+    CHECK(file.count("Concat") == 0);
+    CHECK(file.count("Relu") == 1);
   }
 }
