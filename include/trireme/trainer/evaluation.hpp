@@ -65,6 +65,13 @@ struct MeansOf<std::array<Mean, count>> {
   using Type = SeveralMeans<count>;
 };
 
+template <typename R>
+inline constexpr bool is_mean = std::same_as<R, Mean> || requires(const R& result) {
+  mean_of(result);
+};
+template <std::size_t count>
+inline constexpr bool is_mean<std::array<Mean, count>> = true;
+
 // f(batch) of the batches of this rank, where the model lies.
 template <typename D, typename Batches, typename F>
 auto means_of(const Batches& batches, const F& f) {
@@ -76,7 +83,10 @@ auto means_of(const Batches& batches, const F& f) {
       return f(on_device<D>(batch));
     }
   };
-  typename MeansOf<std::remove_cvref_t<decltype(of(*batches.begin()))>>::Type result;
+  using Result = std::remove_cvref_t<decltype(of(*batches.begin()))>;
+  static_assert(is_mean<Result>,
+                "what evaluate() adds up is a Mean, a Loss or a std::array of Means: return Mean{sum, weight}");
+  typename MeansOf<Result>::Type result;
   for (const auto& batch : batches) result.add(of(batch));
   return result;
 }

@@ -59,8 +59,9 @@ class Validations {
 //   trainer::fit(run, net, optimizer, rows, {.validate = [&] { return run.evaluate(net, test); }, .patience = 3});
 //
 // The model has loss(output, batch), where output is what its forward(batch) gives. It is added to the run, see Run::add.
-template <typename Net, data::BatchLoader Loader>
+template <typename Net, typename Loader>
 FitReport fit(Run& run, Net& model, optim::AnyOptimizer& optimizer, const Loader& loader, const FitOptions& options = {}) {
+  data::require_batch_loader<Loader>();
   Validations validations(run, model.model(), options);
   run.add(model, optimizer);
   for (auto& step : run.steps(loader)) {

@@ -127,8 +127,9 @@ class Run {
   void load();
 
   // The loop. The loader, see data::BatchLoader, must outlive it.
-  template <data::BatchLoader Loader>
+  template <typename Loader>
   StepRange<Loader> steps(const Loader& loader) {
+    data::require_batch_loader<Loader>();
     return {*this, loader};
   }
   template <typename Loader>
@@ -158,6 +159,10 @@ class Run {
       if constexpr (std::invocable<const F&, decltype(batch)>) {
         return f(batch);
       } else {
+        static_assert(
+            requires { f(model.forward(batch), batch); },
+            "evaluate() takes a function of (output, batch), where output is what the model's forward(batch) gives, or of "
+            "(batch)");
         return f(model.forward(batch), batch);
       }
     });
@@ -219,6 +224,9 @@ class Run {
 
   template <typename Net, typename Samples, typename F>
   auto evaluate_batches(const Net& model, const Samples& samples, const F& f) {
+    static_assert(
+        data::ItemDataset<Samples> || data::CollatingDataset<Samples> || std::same_as<Samples, data::ImageDataset>,
+        "evaluate() reads a dataset: a type with size() and at(index), or with size() and collate(indices, first_sample)");
     begin_evaluation();
     const Evaluation in_evaluation(model.model());
     auto result = means_of<typename Net::Device>(data::borrowed_evaluation_batches(samples, evaluation_batch()), f);
