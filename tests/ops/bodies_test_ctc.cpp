@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "ops/loss/ctc_samples.hpp"
 #include "ops/team_compare.hpp"
 
@@ -80,6 +82,14 @@ TEST_CASE("CTC of many rows and large logarithms is as exact in float as in doub
     };
     require_close(gradient_of(x), as_doubles(gradient_of(wide)), 3e-5);
   }
+}
+
+TEST_CASE("CTC of a logarithm that is nan is nan") {
+  Case<double> of;
+  of.input.log_probabilities.at(1, 0, 0) = std::numeric_limits<double>::quiet_NaN();  // of the blank, in the first row
+  ctc_loss(of.input, of.losses, of.alpha);
+  CHECK(std::isnan(of.losses.at(1)));
+  CHECK(std::isfinite(of.losses.at(0)));
 }
 
 TEST_CASE("teams read nothing by a wrong length or label, whose loss and gradient are NaN") {

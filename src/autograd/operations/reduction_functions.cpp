@@ -1,4 +1,5 @@
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "trireme/autograd/record.hpp"
@@ -39,6 +40,22 @@ struct Reduction {
     dx.contribute([&](auto& out, bool accumulate) { ops::reduce_backward(options, x, y, dy, out, accumulate); });
   }
   void describe(Attributes& to) const { describe_reduction(options, to); }
+};
+
+struct LogSumExp {
+  static constexpr std::string_view name = "logsumexp";
+  Dims dims;
+  template <typename T, typename D>
+  void forward(const Tensor<T, D>& x, Tensor<T, D>& y, Tensor<double, D>& exponentials) const {
+    ops::logsumexp(dims, x, y, exponentials);
+  }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const Tensor<T, D>& x, const Tensor<double, D>& exponentials,
+                const Gradient<T, D>& dx) const {
+    dx.contribute(
+        [&](Tensor<T, D>& out, bool accumulate) { ops::logsumexp_backward(dims, x, exponentials, dy, out, accumulate); });
+  }
+  void describe(Attributes& to) const { describe_reduction({.dims = dims}, to); }
 };
 
 template <typename T, typename D>
@@ -87,7 +104,11 @@ Variable<T, D> min(const Variable<T, D>& x, const Dims& dims, bool keep_dims) {
 
 template <typename T, typename D>
 Variable<T, D> logsumexp(const Variable<T, D>& x, const Dims& dims, bool keep_dims) {
-  return reduce({.kind = ops::Reduction::logsumexp, .dims = dims}, x, keep_dims);
+  const auto results = [&] {
+    const Shape shape = ops::reduced_shape(LogSumExp::name, x.shape(), dims, keep_dims);
+    return std::tuple(Result<T, D>{shape}, internal(Result<double, D>{{2, shape.numel()}}));
+  };
+  return record(LogSumExp{dims}, results, kept(x));
 }
 
 template <typename T, typename D>

@@ -69,11 +69,14 @@ inline constexpr double no_path = -std::numeric_limits<double>::infinity();
 
 template <typename T>
 TRIREME_TEAM double log_sum_exp_of(double a, double b, double c) {
-  double largest = a > b ? a : b;
-  largest = largest > c ? largest : c;
-  if (largest == no_path) return largest;
-  const auto part = [=](double x) { return math::exp(static_cast<T>(x - largest)); };
-  return largest + static_cast<double>(math::log(part(a) + part(b) + part(c)));
+  const double larger = a < b ? b : a;
+  const double smaller = a < b ? a : b;
+  const double largest = larger < c ? c : larger;
+  const double other = larger < c ? larger : c;
+  const double sum = a + b + c;
+  if (largest == no_path || sum != sum) return sum;  // NaN stays
+  const T others = math::exp(static_cast<T>(smaller - largest)) + math::exp(static_cast<T>(other - largest));
+  return largest + static_cast<double>(math::log(T(1) + others));
 }
 
 // The log of the probability of the labels, from alpha of the last row.

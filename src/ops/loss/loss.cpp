@@ -1,4 +1,3 @@
-#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -6,6 +5,7 @@
 #include "ops/elementwise/floats.hpp"
 #include "ops/loss/loss_on.hpp"
 #include "ops/reduce/softmax_kernels.hpp"
+#include "trireme/math/exponential.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -56,7 +56,7 @@ class Rows {
 
   double loss(std::int64_t row, const Sums& sums, const A* x) const {
     if (ignored(row)) return 0;
-    const double log_sum = std::log(static_cast<double>(sums.exponentials.sum));
+    const auto log_sum = static_cast<double>(math::log(sums.exponentials.sum));
     const auto below = static_cast<double>(x[of_.targets[row]] - sums.exponentials.largest);
     const double of_target = (1 - of_.label_smoothing) * weight(row) * (log_sum - below);
     return smooth_ == 0 ? of_target : of_target + smooth_mass_ * log_sum - smooth_ * sums.of_classes;

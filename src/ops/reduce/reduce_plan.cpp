@@ -36,7 +36,6 @@ std::string_view operation_name(Reduction kind) {
     case Reduction::prod: return "prod";
     case Reduction::max: return "max";
     case Reduction::min: return "min";
-    case Reduction::logsumexp: return "logsumexp";
     case Reduction::var: return "var";
     case Reduction::stddev: return "stddev";
     case Reduction::norm1:

@@ -63,13 +63,6 @@ Tensor<double, D> means(const ReduceSizes& sizes, const Tensor<T, D>& x) {
   return finished(Finish::quotient, accumulated_values(Accumulation::sum, sizes, x), static_cast<double>(sizes.reduced));
 }
 
-// sum(exp(x - shift)), and the shifts: the largest elements, or 0 where these are infinite.
-template <typename T, typename D>
-std::pair<Tensor<double, D>, Tensor<double, D>> exponential_sums(const ReduceSizes& sizes, const Tensor<T, D>& x) {
-  const auto shift = finished(Finish::finite, accumulated_values(Accumulation::maximum, sizes, x));
-  return {accumulated_values(Accumulation::exponentials, sizes, x, shift), shift};
-}
-
 inline double freedom(const ReductionOptions& options, const ReduceSizes& sizes) {
   return std::max(0.0, static_cast<double>(sizes.reduced) - options.correction);
 }
@@ -80,7 +73,6 @@ struct Accumulated {
   Tensor<Wide<T>, D> values;
   Finish finish = Finish::itself;
   double divisor = 1;
-  Tensor<double, D> shift = {};
 };
 
 template <typename T, typename D>
@@ -99,10 +91,6 @@ Accumulated<T, D> accumulate(const ReductionOptions& options, const ReduceSizes&
       case Reduction::norm1: return plain(Accumulation::magnitudes);
       case Reduction::norm2: return {plain(Accumulation::squares).values, Finish::root};
       case Reduction::norm_inf: return plain(Accumulation::largest_magnitude);
-      case Reduction::logsumexp: {
-        auto [sums, shift] = exponential_sums(sizes, x);
-        return {std::move(sums), Finish::logarithm, 1, std::move(shift)};
-      }
       case Reduction::var:
       case Reduction::stddev:
         return {accumulated_values(Accumulation::deviations, sizes, x, means(sizes, x)),
@@ -130,8 +118,8 @@ void reduce(const ReductionOptions& options, const Tensor<T, D>& x, Tensor<SumOf
   require(plan.sizes.reduced > 0 || !detail::needs_element(options.kind),
           "{}: x has shape {}, which has no element to choose from: a dim that is reduced is 0", op, x.shape());
   const auto accumulated = detail::accumulate(options, plan.sizes, detail::in_order(plan, x));
-  Reductions<D>::finish(y.numel(), FinishReduction<SumOf<T>, Wide<T>>{accumulated.finish, accumulated.values.data(),
-                                                                      accumulated.shift.data(), accumulated.divisor, y.data()});
+  Reductions<D>::finish(y.numel(), FinishReduction<SumOf<T>, Wide<T>>{accumulated.finish, accumulated.values.data(), nullptr,
+                                                                      accumulated.divisor, y.data()});
 }
 
 namespace detail {
@@ -157,7 +145,6 @@ class ReductionBackward {
       case Reduction::max:
       case Reduction::min: return to(Slope::equal, shared(Accumulation::equals), results());
       case Reduction::norm_inf: return to(Slope::equal_magnitude, shared(Accumulation::equal_magnitudes), results());
-      case Reduction::logsumexp: return write_softmax(to);
       case Reduction::var: return to(Slope::deviation, scale(2 / divisor), means(sizes_, x_));
       case Reduction::stddev: return to(Slope::deviation, over_results(1 / divisor), means(sizes_, x_));
       case Reduction::norm1: return to(Slope::sign, scale());
@@ -182,13 +169,6 @@ class ReductionBackward {
     return scaled(Scaling::quotient, 1, accumulated_values(count, sizes_, x_, results()));
   }
 
-  // y is rounded, which an exponential would show: those of x - y are divided by their sum. It is 0 where all x are -infinity.
-  void write_softmax(const auto& to) const {
-    const auto shift = finished(Finish::finite, y_);
-    const auto sums = accumulated_values(Accumulation::exponentials, sizes_, x_, shift);
-    to(Slope::exponential, scaled(Scaling::quotient_or_zero, 1, sums), shift);
-  }
-
   const ReductionOptions& options_;
   ReduceSizes sizes_;
   Tensor<T, D> x_;
@@ -197,6 +177,16 @@ class ReductionBackward {
 };
 
 inline bool reads_elements(Reduction kind) { return kind != Reduction::sum && kind != Reduction::mean; }
+
+// Calls write(dx, accumulate) with the plan's order of elements.
+template <typename T, typename D>
+void write_in_order(const ReducePlan& plan, Tensor<T, D>& dx, bool accumulate, const auto& write) {
+  if (plan.order.empty()) return write(dx, accumulate);
+  const Movement movement = permuted(dx.shape(), plan.order);
+  Tensor<T, D> in_order(movement.to);
+  write(in_order, false);
+  move_gradient(movement, in_order, dx, accumulate);
+}
 
 }  // namespace detail
 
@@ -215,11 +205,46 @@ void reduce_backward(const ReductionOptions& options, const Tensor<T, D>& x, con
   const bool reads = detail::reads_elements(options.kind);
   const detail::ReductionBackward<T, D> backward(options, plan.sizes, reads ? detail::in_order(plan, x) : Tensor<T, D>(), y,
                                                  dy);
-  if (plan.order.empty()) return backward.write(dx, accumulate);
-  const Movement movement = permuted(dx.shape(), plan.order);
-  Tensor<T, D> in_order(movement.to);
-  backward.write(in_order, false);
-  move_gradient(movement, in_order, dx, accumulate);
+  detail::write_in_order(plan, dx, accumulate, [&](Tensor<T, D>& to, bool adds) { backward.write(to, adds); });
+}
+
+// Two numbers for each result, since their log-sum-exp would round small differences away beside large x.
+template <typename T, typename D>
+void logsumexp(const Dims& dims, const Tensor<T, D>& x, Tensor<T, D>& y, Tensor<double, D>& exponentials) {
+  require_defined("logsumexp", "x", x);
+  const ReducePlan plan = reduce_plan("logsumexp", x.shape(), dims);
+  const std::int64_t results = plan.sizes.results();
+  require_count("logsumexp", "y", y, results);
+  require_count("logsumexp", "exponentials", exponentials, 2 * results);
+  if (results == 0) return;
+  const Tensor<T, D> elements = detail::in_order(plan, x);
+  const auto largest = detail::accumulated_values(Accumulation::maximum, plan.sizes, elements);
+  double* const shift = exponentials.data();
+  double* const sums = shift + results;
+  Reductions<D>::finish(results, FinishReduction<double, double>{Finish::finite, largest.data(), nullptr, 1, shift});
+  Reductions<D>::accumulate(Accumulation::exponentials, plan.sizes, elements.data(), shift, sums);
+  Reductions<D>::finish(results, FinishReduction<T, double>{Finish::logarithm, sums, shift, 1, y.data()});
+}
+
+template <typename T, typename D>
+void logsumexp_backward(const Dims& dims, const Tensor<T, D>& x, const Tensor<double, D>& exponentials, const Tensor<T, D>& dy,
+                        Tensor<T, D>& dx, bool accumulate) {
+  constexpr std::string_view op = "logsumexp_backward";
+  require_defined(op, "dx", dx);
+  const ReducePlan plan = reduce_plan(op, dx.shape(), dims);
+  const std::int64_t results = plan.sizes.results();
+  require_shape(op, "x", x, dx.shape());
+  require_count(op, "dy", dy, results);
+  require_count(op, "exponentials", exponentials, 2 * results);
+  if (dx.numel() == 0) return;
+  const Tensor<T, D> elements = detail::in_order(plan, x);
+  const double* const shift = exponentials.data();
+  const Tensor<double, D> scale({results});
+  Reductions<D>::scale(results, GradientScale<T>{Scaling::quotient_or_zero, 1, dy.data(), shift + results, scale.data()});
+  detail::write_in_order(plan, dx, accumulate, [&](Tensor<T, D>& to, bool adds) {
+    Reductions<D>::gradient(
+        ReductionGradient<T>{Slope::exponential, plan.sizes, elements.data(), scale.data(), shift, to.data(), adds});
+  });
 }
 
 namespace detail {
@@ -284,7 +309,11 @@ Tensor<T, D> prod(const Tensor<T, D>& x, const Dims& dims, bool keep_dims) {
 
 template <typename T, typename D>
 Tensor<T, D> logsumexp(const Tensor<T, D>& x, const Dims& dims, bool keep_dims) {
-  return ops::detail::reduced({.kind = ops::Reduction::logsumexp, .dims = dims}, x, keep_dims);
+  ops::require_defined("logsumexp", "x", x);
+  Tensor<T, D> y(ops::reduced_shape("logsumexp", x.shape(), dims, keep_dims));
+  Tensor<double, D> exponentials({2, y.numel()});
+  ops::logsumexp(dims, x, y, exponentials);
+  return y;
 }
 
 template <typename T, typename D>
@@ -338,6 +367,9 @@ Tensor<bool, D> all(const Tensor<bool, D>& x, const Dims& dims, bool keep_dims) 
   template Tensor<T, D> var(const Tensor<T, D>&, const Dims&, bool, double);                                       \
   template Tensor<T, D> stddev(const Tensor<T, D>&, const Dims&, bool, double);                                    \
   template Tensor<T, D> norm(const Tensor<T, D>&, double, const Dims&, bool);                                      \
+  template void ops::logsumexp(const Dims&, const Tensor<T, D>&, Tensor<T, D>&, Tensor<double, D>&);               \
+  template void ops::logsumexp_backward(const Dims&, const Tensor<T, D>&, const Tensor<double, D>&,                \
+                                        const Tensor<T, D>&, Tensor<T, D>&, bool);                                 \
   template void ops::reduce_backward(const ops::ReductionOptions&, const Tensor<T, D>&, const Tensor<T, D>&,       \
                                      const Tensor<T, D>&, Tensor<T, D>&, bool)
 // clang-format on

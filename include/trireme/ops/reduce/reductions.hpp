@@ -69,7 +69,7 @@ TRIREME_EXPORT Tensor<bool, D> all(const Tensor<bool, D>& x, const Dims& dims = 
 
 namespace ops {
 
-enum class Reduction : std::uint8_t { sum, mean, prod, max, min, logsumexp, var, stddev, norm1, norm2, norm_inf };
+enum class Reduction : std::uint8_t { sum, mean, prod, max, min, var, stddev, norm1, norm2, norm_inf };
 
 std::string_view operation_name(Reduction kind);  // "mean"; "norm" of all three
 
@@ -88,12 +88,22 @@ Shape reduced_shape(std::string_view op, const Shape& shape, const Dims& dims, b
 template <typename T, typename D>
 TRIREME_EXPORT void reduce(const ReductionOptions& options, const Tensor<T, D>& x, Tensor<SumOf<T>, D>& y);
 
-// From x, which sum and mean do not read, and the result y, which max, min, logsumexp, stddev and the norms read. Elements that
+// From x, which sum and mean do not read, and the result y, which max, min, stddev and the norms read. Elements that
 // share the maximum share its gradient equally; that of a norm or deviation of 0 is 0; that of a product is right where
 // elements are 0. For float, double, bfloat16 and float16.
 template <typename T, typename D>
 TRIREME_EXPORT void reduce_backward(const ReductionOptions& options, const Tensor<T, D>& x, const Tensor<T, D>& y,
                                     const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
+
+// y = log(sum(exp(x))) as reduce(). exponentials[2, results]: the largest elements, 0 where they are infinite, and the sums of
+// exp(x - these), kept for the backward pass.
+template <typename T, typename D>
+TRIREME_EXPORT void logsumexp(const Dims& dims, const Tensor<T, D>& x, Tensor<T, D>& y, Tensor<double, D>& exponentials);
+
+// dx = dy * softmax(x), or += that; 0 where all x are -infinity.
+template <typename T, typename D>
+TRIREME_EXPORT void logsumexp_backward(const Dims& dims, const Tensor<T, D>& x, const Tensor<double, D>& exponentials,
+                                       const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
 
 }  // namespace ops
 }  // namespace trireme
