@@ -41,8 +41,7 @@ std::vector<std::string> rows_up_to(std::int64_t step, const std::filesystem::pa
   return lines;
 }
 
-std::string cell_of(const Metric& metric) {
-  if (!metric.changed) return {};
+std::string text_of(const Metric& metric) {
   switch (metric.kind) {
     case MetricKind::counter: return to_text(metric.increase, "");
     case MetricKind::gauge: return fmt::format("{}", metric.value);
@@ -53,15 +52,17 @@ std::string cell_of(const Metric& metric) {
 
 class Csv final : public Sink {
  public:
-  Csv(std::filesystem::path path, const std::vector<std::string>& lines)
-      : path_(std::move(path)),
-        columns_(lines.empty() ? std::vector<std::string>() : cells_of(lines.front())),
-        file_(path_, lines) {}
+  Csv(std::filesystem::path path, const std::vector<std::string>& lines) : path_(std::move(path)), file_(path_, lines) {
+    if (lines.empty()) return;
+    columns_ = cells_of(lines.front());
+    if (lines.size() > 1) last_ = row_in(lines.back());
+  }
 
   void write(const Snapshot& snapshot) override {
     add_columns(snapshot);
-    const bool joins = last_ && last_->step == snapshot.step;
-    Snapshot row = joins ? joined(*last_, snapshot) : snapshot;
+    Row row = row_of(snapshot, text_of);
+    const bool joins = last_ && last_->step == row.step;
+    if (joins) row = joined(*last_, row);
     joins ? file_.replace_last(line_of(row)) : file_.add(line_of(row));
     last_ = std::move(row);
   }
@@ -69,14 +70,24 @@ class Csv final : public Sink {
  private:
   static std::string line_of_cells(const std::vector<std::string>& cells) { return fmt::format("{}", fmt::join(cells, ",")); }
 
-  std::string line_of(const Snapshot& snapshot) const {
+  std::string line_of(const Row& row) const {
     std::vector<std::string> cells(columns_.size());
-    cells.front() = fmt::format("{}", snapshot.step);
-    for (const Metric& metric : snapshot.metrics) {
-      const auto column = std::ranges::find(columns_, metric.name);
-      cells[static_cast<std::size_t>(column - columns_.begin())] = cell_of(metric);
+    cells.front() = fmt::format("{}", row.step);
+    for (const Row::Cell& cell : row.cells) {
+      const auto column = std::ranges::find(columns_, cell.name);
+      cells[static_cast<std::size_t>(column - columns_.begin())] = cell.text;
     }
     return line_of_cells(cells);
+  }
+
+  // Of a line with all columns.
+  Row row_in(const std::string& line) const {
+    const std::vector<std::string> cells = cells_of(line);
+    Row row{.step = number_at_start(line).value_or(0)};
+    for (std::size_t column = 1; column < columns_.size(); ++column) {
+      if (!cells[column].empty()) row.cells.push_back({.name = columns_[column], .text = cells[column]});
+    }
+    return row;
   }
 
   // Those that are new, in the header and in all lines.
@@ -101,7 +112,7 @@ class Csv final : public Sink {
   std::filesystem::path path_;
   std::vector<std::string> columns_;  // as the file has them
   MetricsFile file_;
-  std::optional<Snapshot> last_;  // that was written
+  std::optional<Row> last_;  // in the file
 };
 
 }  // namespace

@@ -48,34 +48,55 @@ std::string value_of(const Metric& metric) {
                      number(histogram.quantile_95));
 }
 
+std::string line_of(const Row& row) {
+  std::string line = fmt::format("{}{}", start, row.step);
+  for (const auto& [name, text, rises] : row.cells) line += fmt::format(R"(,"{}":{})", name, text);
+  return line + "}";
+}
+
+// Of a line that line_of() wrote: members end at a comma that stands in no object.
+Row row_in(std::string_view line) {
+  line.remove_prefix(start.size());
+  line.remove_suffix(1);
+  Row row{.step = number_at_start(line).value_or(0)};
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t at = 0; at <= line.size(); ++at) {
+    const char letter = at == line.size() ? ',' : line[at];
+    depth += letter == '{' ? 1 : letter == '}' ? -1 : 0;
+    if (letter != ',' || depth > 0) continue;
+    const std::string_view member = line.substr(begin, at - begin);
+    const std::size_t colon = member.find("\":");
+    if (begin > 0 && colon != member.npos)
+      row.cells.push_back({.name = std::string(member.substr(1, colon - 1)), .text = std::string(member.substr(colon + 2))});
+    begin = at + 1;
+  }
+  return row;
+}
+
 class JsonLines final : public Sink {
  public:
-  JsonLines(const std::filesystem::path& path, const FileOptions& options) : file_(path, lines_up_to(options.done, path)) {}
+  JsonLines(const std::filesystem::path& path, const std::vector<std::string>& lines) : file_(path, lines) {
+    if (!lines.empty()) last_ = row_in(lines.back());
+  }
 
   void write(const Snapshot& snapshot) override {
-    const bool joins = last_ && last_->step == snapshot.step;
-    Snapshot row = joins ? joined(*last_, snapshot) : snapshot;
+    Row row = row_of(snapshot, value_of);
+    const bool joins = last_ && last_->step == row.step;
+    if (joins) row = joined(*last_, row);
     joins ? file_.replace_last(line_of(row)) : file_.add(line_of(row));
     last_ = std::move(row);
   }
 
  private:
-  static std::string line_of(const Snapshot& snapshot) {
-    std::string line = fmt::format("{}{}", start, snapshot.step);
-    for (const Metric& metric : snapshot.metrics) {
-      if (metric.changed) line += fmt::format(R"(,"{}":{})", metric.name, value_of(metric));
-    }
-    return line + "}";
-  }
-
   MetricsFile file_;
-  std::optional<Snapshot> last_;  // that was written
+  std::optional<Row> last_;  // in the file
 };
 
 }  // namespace
 
 std::unique_ptr<Sink> json_lines(const std::filesystem::path& path, const FileOptions& options) {
-  return std::make_unique<JsonLines>(path, options);
+  return std::make_unique<JsonLines>(path, lines_up_to(options.done, path));
 }
 
 }  // namespace trireme::monitor

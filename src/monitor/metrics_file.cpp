@@ -16,6 +16,7 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/file.hpp"
+#include "trireme/core/parse_number.hpp"
 
 namespace trireme::monitor {
 
@@ -101,19 +102,18 @@ void MetricsFile::refuse(const char* what, int error_number) const {
   throw Error({.code = ErrorCode::io, .message = what, .path = path_.string(), .error_number = error_number});
 }
 
-Snapshot joined(const Snapshot& before, Snapshot snapshot) {
-  std::vector<Metric> metrics = before.metrics;
-  for (Metric& metric : snapshot.metrics) {
-    const auto known = std::ranges::find(metrics, metric.name, &Metric::name);
-    if (known == metrics.end()) {
-      metrics.push_back(std::move(metric));
-    } else if (metric.changed) {
-      metric.increase += known->increase;
-      *known = std::move(metric);
+Row joined(Row before, const Row& more) {
+  for (const Row::Cell& cell : more.cells) {
+    const auto known = std::ranges::find(before.cells, cell.name, &Row::Cell::name);
+    if (known == before.cells.end()) {
+      before.cells.push_back(cell);
+      continue;
     }
+    const auto had = parse_number<double>(known->text);
+    const auto has = parse_number<double>(cell.text);
+    known->text = cell.rises && had && has ? to_text(*had + *has, "") : cell.text;
   }
-  snapshot.metrics = std::move(metrics);
-  return snapshot;
+  return before;
 }
 
 void require_metrics(const std::filesystem::path& path, bool (*is_own)(std::string_view first_line)) {

@@ -36,8 +36,29 @@ class MetricsFile {
   std::int64_t last_line_ = 0;  // where it begins
 };
 
-// A snapshot with what one of the same step has told before: counters have risen in both.
-Snapshot joined(const Snapshot& before, Snapshot snapshot);
+// What a line of a file says of a step.
+struct Row {
+  struct Cell {
+    std::string name;
+    std::string text;
+    bool rises = false;  // of a counter: what two snapshots tell of a step is added up
+  };
+  std::int64_t step = 0;
+  std::vector<Cell> cells = {};
+};
+
+// Of the metrics that changed; `text_of` gives what stands for a metric.
+template <typename TextOf>
+Row row_of(const Snapshot& snapshot, const TextOf& text_of) {
+  Row row{.step = snapshot.step};
+  for (const Metric& metric : snapshot.metrics) {
+    if (metric.changed)
+      row.cells.push_back({.name = metric.name, .text = text_of(metric), .rises = metric.kind == MetricKind::counter});
+  }
+  return row;
+}
+
+Row joined(Row before, const Row& more);  // of the same step
 
 // Error{invalid_argument} where the first line of a file is none of metrics: it is another's, and not to be overwritten.
 void require_metrics(const std::filesystem::path& path, bool (*is_own)(std::string_view first_line));

@@ -156,6 +156,21 @@ TEST_CASE("a further snapshot of a step joins its line") {
     CHECK(content_of(path) == (is_csv ? "step,loss,n,accuracy\n1,3,,\n2,2,5,0.5\n3,1,,\n"
                                       : "{\"step\":1,\"loss\":3}\n{\"step\":2,\"loss\":2,\"n\":5,\"accuracy\":0.5}\n"
                                         "{\"step\":3,\"loss\":1}\n"));
+    // A start that finds all steps done tells its results again.
+    const auto again = is_csv ? csv(path, {.done = 2}) : json_lines(path, {.done = 2});
+    Registry other;
+    other.counter("n").add(3);
+    other.gauge("accuracy").set(0.75);
+    other.histogram("seconds").observe(2);
+    again->write(snapshot_of(2, other));
+    const auto third = is_csv ? csv(path, {.done = 2}) : json_lines(path, {.done = 2});
+    other.gauge("accuracy").set(0.5);
+    third->write(snapshot_of(2, other));
+    CHECK(content_of(path) ==
+          (is_csv
+               ? "step,loss,n,accuracy,seconds\n1,3,,,\n2,2,8,0.5,2\n"
+               : "{\"step\":1,\"loss\":3}\n{\"step\":2,\"loss\":2,\"n\":8,\"accuracy\":0.5,\"seconds\":{\"count\":1,\"sum\":2,"
+                 "\"minimum\":2,\"maximum\":2,\"median\":2,\"quantile_95\":2}}\n"));
   }
 }
 
