@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <locale>
 #include <string>
 #include <variant>
 #include <vector>
@@ -239,6 +240,27 @@ TEST_CASE("a number is read whole, in decimal digits, alike from the command lin
   CHECK(again.options.metrics == odd);
   CHECK(again.launch.flight_directory == "007");
   std::filesystem::remove(path);
+}
+
+TEST_CASE("numbers are read and written alike in any locale") {
+  struct German : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  const std::locale before = std::locale::global(std::locale(std::locale(), new German));
+  const std::vector<std::string> words{"--dropout", "0.25", "--width", "4096", "--epochs", "0.5"};
+  const Told told = parse(words);
+  std::vector<std::string> printing = words;
+  printing.emplace_back("--print-config");
+  const std::string printed = parse(printing).text;
+  const std::string help = parse({"--help"}).text;
+  std::locale::global(before);
+  CHECK(told.dropout == 0.25);
+  CHECK(told.width == 4096);
+  CHECK(told.options.until == Amount(Epochs{0.5}));
+  CHECK_THAT(printed, ContainsSubstring("dropout = 0.25\n") && ContainsSubstring("width = 4096\n"));
+  CHECK_THAT(help, ContainsSubstring("0.1"));
 }
 
 TEST_CASE("help lists all options with their defaults") {
