@@ -57,6 +57,7 @@ TEST_CASE("torchrun's variables say where the ranks meet") {
   CHECK(place.local_size == 4);
   CHECK(place.address == "n0");
   CHECK(place.port == 12345);
+  CHECK_THROWS_WITH(find(with(torchrun, {{"WORLD_SIZE", "2000000000"}})), ContainsSubstring("a job has up to 1048576 ranks"));
 }
 
 TEST_CASE("the port of torchrun's agent is left to it") {

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int torch_port = 29500;
 constexpr int largest_port = 65535;
+constexpr int most_ranks = 1 << 20;
 
 bool is_set(const Environment& environment, const char* name) { return environment(name) != nullptr; }
 
@@ -48,6 +49,7 @@ std::string text(const Environment& environment, const char* name) {
 }
 
 JobPlace checked(JobPlace place) {
+  require(place.size <= most_ranks, "a job has up to {} ranks, not {}", most_ranks, place.size);
   require(place.rank < place.size, "rank {} is none of {} ranks, which are counted from 0", place.rank, place.size);
   require(place.port > 0 && place.port <= largest_port, "the ranks can't meet at port {}: name one in TRIREME_PORT",
           place.port);
