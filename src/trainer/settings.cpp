@@ -120,15 +120,15 @@ std::vector<std::string> compare(const checkpoint::Configuration& before, const 
       notes.push_back(fmt::format("note: {} was {} in the checkpoint, is {} now", name, had, value));
       continue;
     }
-    throw Error({.code = ErrorCode::invalid_argument,
-                 .message = fmt::format("the checkpoint of step {} was made with another {}", step, name),
-                 .name = name,
-                 .wanted = value,
-                 .had = had,
-                 .hint = fmt::format("{}{}", setting.of_data ? hint_of_data : hint,
-                                     of_program == own.end() || setting.of_data
-                                         ? ""
-                                         : "; a program lets it differ by CommandLine::set_differs")});
+    throw Error(
+        {.code = ErrorCode::invalid_argument,
+         .message = fmt::format("the checkpoint of step {} was made with another {}", step, name),
+         .name = name,
+         .wanted = value,
+         .had = had,
+         .hint = fmt::format(
+             "{}{}", setting.of_data ? hint_of_data : hint,
+             of_program == own.end() || setting.of_data ? "" : "; a program lets it differ by CommandLine::set_differs")});
   }
   return notes;
 }
