@@ -80,7 +80,9 @@ void RunCheckpoints::prepare() {
   if (!checkpoints_ || claim_) return;
   claim_.emplace(world_, directory_, files_);
   const auto look_again = [&] {
-    if (world_.rank() != 0 || checkpoint::committed_steps(directory_, *files_) == found_) return;
+    if (world_.rank() != 0) return;
+    const auto committed = checkpoint::committed_steps(directory_, *files_);
+    if (committed.empty() || (!found_.empty() && found_.back() == committed.back())) return;
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = "another job has saved checkpoints there since this one looked for the newest",
                  .path = directory_.string(),

@@ -143,6 +143,21 @@ TEST_CASE("two jobs on one directory: the second is refused, and the first one's
   CHECK(lines == 4);
 }
 
+TEST_CASE("a job that looked for the newest checkpoint before another one saved is refused") {
+  const RunFolder folder;
+  run_ranks(1, [&](const Group& world) {
+    const trainer::Options options{.until = Steps{2}, .batch_size = 12, .checkpoints = {.directory = folder.path}};
+    Run late(world, options);
+    {
+      Run first(world, options);
+      train(first);
+    }
+    expect_error(
+        ErrorCode::invalid_argument, [&] { train(late); }, "another job has saved checkpoints there since");
+  });
+  CHECK(checkpoint::committed_steps(folder.path) == std::vector<std::int64_t>{2});
+}
+
 TEST_CASE("an evaluation leaves the metrics of the training") {
   const RunFolder folder;
   std::filesystem::create_directories(folder.path);
