@@ -225,10 +225,10 @@ TEST_CASE("a file that holds no metrics stays as it is, also one line, unfinishe
     INFO(text);
     const fs::path path = folder.path / "notes";
     std::ofstream(path) << text;
-    for (const std::int64_t first_step : {0, 1}) {
-      CHECK_THROWS_WITH(json_lines(path, {.first_step = first_step}),
+    for (const std::int64_t done : {0, 1}) {
+      CHECK_THROWS_WITH(json_lines(path, {.done = done}),
                         ContainsSubstring("holds something else than the metrics"));
-      CHECK_THROWS_WITH(csv(path, {.first_step = first_step}), ContainsSubstring("holds something else than the metrics"));
+      CHECK_THROWS_WITH(csv(path, {.done = done}), ContainsSubstring("holds something else than the metrics"));
     }
     CHECK(content_of(path) == text);
   }
