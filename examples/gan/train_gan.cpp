@@ -12,8 +12,9 @@ namespace {
 
 void check(const GanRecipe& recipe) {
   require(!recipe.data.empty(), "--data is missing: name a folder of images");
-  require(recipe.latent > 0 && recipe.features >= 0 && recipe.sample_interval >= 0,
-          "--latent is above 0, --features too where it is given, --sample-interval is 0 or more");
+  require_count("--latent", recipe.latent, most_width);
+  if (recipe.features != 0) require_count("--features", recipe.features, most_width);
+  require(recipe.sample_interval >= 0, "--sample-interval {} is below 0", recipe.sample_interval);
   for (const char* name : {".bmp", ".gif", ".jpeg", ".jpg", ".ppm", ".svg", ".tif", ".tiff", ".webp"}) {
     require(std::filesystem::path(recipe.samples).extension() != name, "--samples {}: it is written as PNG, so name it .png",
             recipe.samples);

@@ -15,8 +15,10 @@ namespace {
 
 void check(const GptRecipe& recipe) {
   require(!recipe.data.empty(), "--data is missing: name a text file, or a folder of text files");
-  require(recipe.layers > 0 && recipe.layers <= most_layers, "--layers {} does not lie in [1, {}]", recipe.layers, most_layers);
-  require(recipe.heads > 0 && recipe.width > 0 && recipe.block > 0, "--heads, --width and --block are above 0");
+  require_count("--layers", recipe.layers, most_layers);
+  require_count("--heads", recipe.heads, most_width);
+  require_count("--width", recipe.width, most_width);
+  require_count("--block", recipe.block, most_width);
   require(recipe.width % recipe.heads == 0, "--heads {} does not divide --width {}", recipe.heads, recipe.width);
   require(recipe.dropout >= 0 && recipe.dropout < 1, "--dropout {} does not lie in [0, 1)", recipe.dropout);
   require(recipe.attention_dropout >= 0 && recipe.attention_dropout < 1, "--attention-dropout {} does not lie in [0, 1)",

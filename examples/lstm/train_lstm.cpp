@@ -23,8 +23,10 @@ void LstmRecipe::add_to(trainer::CommandLine& line) {
   line.after_parsing([this] {
     require(!data.empty() || (!init.empty() && sample > 0),
             "--data is missing; without it --init FILE --sample N generates text from weights that have their vocabulary");
-    require(layers > 0 && layers <= most_layers, "--layers {} does not lie in [1, {}]", layers, most_layers);
-    require(embedding > 0 && hidden > 0 && block > 0, "--embedding, --hidden and --block are above 0");
+    require_count("--layers", layers, most_layers);
+    require_count("--embedding", embedding, most_width);
+    require_count("--hidden", hidden, most_width);
+    require_count("--block", block, most_width);
     require(vocabulary >= 2, "--vocabulary {} is below 2", vocabulary);
     require(dropout >= 0 && dropout < 1, "--dropout {} does not lie in [0, 1)", dropout);
   });

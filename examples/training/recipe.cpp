@@ -146,6 +146,10 @@ void Recipe::save_weights(Run& run, const std::function<void()>& write) const {
   run.note(fmt::format("weights written to {}", save));
 }
 
+void require_count(const char* option, std::int64_t count, std::int64_t most) {
+  require(count > 0 && count <= most, "{} {} does not lie in [1, {}]", option, count, most);
+}
+
 std::string ranks_of(const Run& run) {
   const int size = run.world().size();
   return fmt::format("{} rank{}", size, size == 1 ? "" : "s");

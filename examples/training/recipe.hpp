@@ -15,7 +15,8 @@
 #include "trireme/precision/policy.hpp"
 #include "trireme/trainer/launch.hpp"
 
-constexpr int most_layers = 100'000;  // of a model, as in a config.json
+constexpr int most_layers = 100'000;                        // of a model, as in a config.json
+constexpr std::int64_t most_width = std::int64_t{1} << 31;  // numbers side by side, or tokens of a sequence
 
 // What a bundled trainer can be told beside the options of a run. What is there before add_to() are its defaults.
 struct Recipe {
@@ -88,6 +89,9 @@ template <typename D, typename Step>
 auto batches_on(const Step& step) {
   return step.batches() | std::views::transform([](const auto& batch) { return trireme::data::on_device<D>(batch); });
 }
+
+// Error{invalid_argument} names the option unless its count lies in [1, most].
+void require_count(const char* option, std::int64_t count, std::int64_t most);
 
 std::string ranks_of(const trireme::trainer::Run& run);  // "2 ranks"
 
