@@ -24,7 +24,7 @@ struct TracedValue {
   DType dtype = DType::float32;
   std::vector<std::byte> bytes = {};  // of an input or a constant, when it was first used
   std::uint32_t checksum = 0;         // of a result's elements, as the operation has left them
-  std::uint64_t version = 0;          // of its block, likewise
+  std::uint32_t version = 0;          // of its block, likewise
 };
 
 // A value as something uses it: by another shape where a Tensor was reshaped beside the gate.

@@ -87,18 +87,18 @@ void observe(Pass pass, const OperationView& view, const Work& work) {
 
 // The versions of what an operation has kept, to be compared before its backward pass.
 template <typename T, typename D>
-std::uint64_t version_of(const Tensor<T, D>& kept) {
+std::uint32_t version_of(const Tensor<T, D>& kept) {
   return kept.version();
 }
 template <typename X>
-std::uint64_t version_of(const std::vector<X>& kept) {
-  std::uint64_t sum = 0;
+std::uint32_t version_of(const std::vector<X>& kept) {
+  std::uint32_t sum = 0;
   for (const X& each : kept) sum += version_of(each);
   return sum;
 }
 template <typename... Kept>
-std::array<std::uint64_t, sizeof...(Kept)> versions_of(const std::tuple<Kept...>& kept) {
-  return std::apply([](const auto&... each) { return std::array<std::uint64_t, sizeof...(Kept)>{version_of(each)...}; }, kept);
+std::array<std::uint32_t, sizeof...(Kept)> versions_of(const std::tuple<Kept...>& kept) {
+  return std::apply([](const auto&... each) { return std::array<std::uint32_t, sizeof...(Kept)>{version_of(each)...}; }, kept);
 }
 template <typename T, typename D>
 Shape shape_of_kept(const Tensor<T, D>& kept) {
@@ -230,7 +230,7 @@ class OperationNode<splits, O, std::tuple<Results...>, std::tuple<Kept...>, std:
   std::uint64_t number_;
   std::tuple<Results...> results_;
   std::tuple<Kept...> kept_;
-  [[no_unique_address]] std::array<std::uint64_t, sizeof...(Kept)> versions_;
+  [[no_unique_address]] std::array<std::uint32_t, sizeof...(Kept)> versions_;
   std::tuple<Gradients...> gradients_;
 };
 

@@ -99,15 +99,15 @@ class Storage {
   std::size_t bytes() const noexcept { return bytes_; }
 
   // How often operations have written to it: a backward pass looks whether what it kept is still the same.
-  std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
+  std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void count_change() noexcept { version_.store(version() + change_, std::memory_order_relaxed); }
 
  private:
   std::shared_ptr<MemoryResource> resource_;
   std::size_t bytes_;
   void* data_;
-  std::atomic<std::uint64_t> version_ = 0;
-  std::uint64_t change_;  // 0: they are not counted
+  std::atomic<std::uint32_t> version_ = 0;
+  std::uint32_t change_;  // 0: they are not counted
 };
 
 // Copies and fills of memory that may lie on this thread's GPU. Those that involve it go into its stream; a copy to or from

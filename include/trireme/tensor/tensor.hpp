@@ -147,7 +147,7 @@ class Tensor {
 
   // How often operations have written to the block. Who writes through data(), span() or at() to what a tape may have kept
   // counts that: backward() then refuses to go on with other values than its forward pass had.
-  std::uint64_t version() const noexcept { return storage_ == nullptr ? 0 : storage_->version(); }
+  std::uint32_t version() const noexcept { return storage_ == nullptr ? 0 : storage_->version(); }
   void count_change() const noexcept {
     if (storage_ != nullptr) storage_->count_change();
   }
