@@ -10,7 +10,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PRINTERS = ROOT / "tools/gdb/trireme_printers.py"
-SOURCES = ("core/error.cpp", "core/shape.cpp", "device/available_memory.cpp", "device/caching_memory.cpp", "device/memory.cpp")
+SOURCES = ("core/error.cpp", "core/shape.cpp", "device/available_memory.cpp", "device/caching_memory.cpp",
+           "device/control_groups.cpp", "device/memory.cpp", "device/taken_blocks.cpp")
 SKIPPED = 77
 
 PROGRAM = """

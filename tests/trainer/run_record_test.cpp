@@ -139,7 +139,7 @@ TEST_CASE("two jobs on one directory: the second is refused, and the first one's
   CHECK(checkpoint::committed_steps(folder.path) == std::vector<std::int64_t>{2, 3, 4});
   std::int64_t lines = 0;
   std::ifstream metrics(folder.path / "metrics.jsonl");
-  for (std::string line; std::getline(metrics, line);) CHECK(line.starts_with("{\"step\":" + std::to_string(lines++) + ","));
+  for (std::string line; std::getline(metrics, line);) CHECK(line.starts_with("{\"step\":" + std::to_string(++lines) + ","));
   CHECK(lines == 4);
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("an evaluation leaves the metrics of the training") {
     options.metrics = folder.path / "evaluation.jsonl";
     evaluate();
     world.barrier();
-    expect(content_of(options.metrics).starts_with("{\"step\":3,\"test_loss\":"), "its own in another file");
+    expect(content_of(options.metrics).starts_with("{\"step\":4,\"test_loss\":"), "its own in another file");
   });
 }
 
