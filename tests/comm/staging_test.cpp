@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <thread>
@@ -69,22 +70,29 @@ TEST_CASE("no rank works on the staged data of a job that has failed") {
 
 TEST_CASE("a rank that works on staged data is seen at work") {
   TwoRanks ranks;
-  constexpr int rounds = 200;
-  std::atomic<int> running{2};
+  std::atomic<int> rounds{0};  // that both ranks may make
+  std::atomic<bool> enough{false};
   const auto run = [&](int rank) {
-    for (int round = 0; round < rounds; ++round) {
+    for (int made = 0; !enough.load() || made < rounds.load();) {
+      if (made == rounds.load()) {
+        std::this_thread::yield();
+        continue;
+      }
       while (!ranks.advance(rank)) std::this_thread::yield();
+      ++made;
     }
-    --running;
   };
   bool seen = false;
   {
     const std::jthread first(run, 0);
     const std::jthread second(run, 1);
-    while (running.load() > 0) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    for (int turn = 0; !seen && std::chrono::steady_clock::now() < end; ++turn) {
+      if (turn % 100 == 0) ++rounds;
       for (int rank = 0; rank < 2; ++rank) seen = seen || ranks.control.progress(rank).working.load() != 0;
       std::this_thread::yield();
     }
+    enough = true;
   }
   CHECK(seen);
   CHECK(ranks.control.progress(0).working.load() + ranks.control.progress(1).working.load() == 0);

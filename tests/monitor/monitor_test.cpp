@@ -226,8 +226,7 @@ TEST_CASE("a file that holds no metrics stays as it is, also one line, unfinishe
     const fs::path path = folder.path / "notes";
     std::ofstream(path) << text;
     for (const std::int64_t done : {0, 1}) {
-      CHECK_THROWS_WITH(json_lines(path, {.done = done}),
-                        ContainsSubstring("holds something else than the metrics"));
+      CHECK_THROWS_WITH(json_lines(path, {.done = done}), ContainsSubstring("holds something else than the metrics"));
       CHECK_THROWS_WITH(csv(path, {.done = done}), ContainsSubstring("holds something else than the metrics"));
     }
     CHECK(content_of(path) == text);
