@@ -127,7 +127,8 @@ Tape::RandomCall Tape::next_call(std::string_view operation, std::string_view st
                  .message = fmt::format("{}: the tape was opened without TapeOptions, so that every step and every rank would "
                                         "draw the same random numbers",
                                         operation),
-                 .hint = "open it as Tape tape({.seed = 1, .step = step, .first_sample = first}), where first is the number of "
+                 .hint = "open it as Tape tape({.seed = 1, .step = step, .first_sample = first, .samples = count}), where "
+                         "first is the number of "
                          "the micro-batch's first sample among those of all ranks"});
   }
   std::uint64_t number = hash_name(stream);

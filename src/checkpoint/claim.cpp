@@ -89,7 +89,12 @@ class Claim::Holder {
   void take(const ClaimTimes& times) {
     for (;;) {
       await_free(*files_, directory_, job_, times);
-      if (has_sign(*files_, directory_)) return replace_sign(*files_, directory_, sign_);
+      if (has_sign(*files_, directory_)) {
+        replace_sign(*files_, directory_, sign_);
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));  // another one may have found the same sign
+        if (!other()) return;
+        continue;
+      }
       try {
         return create_sign(*files_, directory_, sign_);
       } catch (const Error&) {

@@ -230,10 +230,9 @@ class Loader {
 }  // namespace
 
 LoadedCheckpoint Checkpoints::load(std::int64_t step, const State& state, const LoadOptions& options) {
-  FileSystem& files = *options_.file_system;
-  std::string text;
+  const FileSystem& files = *options_.file_system;
   std::string name;
-  const auto read = [&] {
+  const auto find = [&] {
     if (group_.rank() != 0) return;
     const fs::path folder = checkpoint_folder(options_.directory, step, files);
     if (!files.exists(folder / manifest_name)) {
@@ -243,11 +242,19 @@ LoadedCheckpoint Checkpoints::load(std::int64_t step, const State& state, const 
                    .path = options_.directory.string()});
     }
     name = folder.filename().string();
-    text = read_text(files, folder / manifest_name);
+  };
+  group_.agree(find, "look for a checkpoint");
+  // Rank 0's, so that all see the same one.
+  return load_folder(broadcast_text(group_, name, "name of a checkpoint"), state, options);
+}
+
+LoadedCheckpoint Checkpoints::load_folder(const std::string& name, const State& state, const LoadOptions& options) {
+  const fs::path folder = options_.directory / name;
+  std::string text;
+  const auto read = [&] {
+    if (group_.rank() == 0) text = read_text(*options_.file_system, folder / manifest_name);
   };
   group_.agree(read, "read a checkpoint's manifest");
-  // Rank 0's, so that all see the same one.
-  const fs::path folder = options_.directory / broadcast_text(group_, name, "name of a checkpoint");
   const Manifest manifest = parse_manifest(broadcast_text(group_, text, "manifest of a checkpoint"), folder / manifest_name);
   const Plan plan = make_plan(group_, state);
 

@@ -95,7 +95,8 @@ Checkpoints::~Checkpoints() {
   abandon();
 }
 
-void Checkpoints::prepare() {
+void Checkpoints::prepare(const Configuration& configuration) {
+  for (const auto& [name, value] : configuration) require_utf8(name, value);
   if (!job_.empty()) return;
   std::string job;
   const auto make = [&] {
@@ -115,9 +116,8 @@ void Checkpoints::prepare() {
 void Checkpoints::save(std::int64_t step, const State& state, const Configuration& configuration,
                        const std::optional<ImportedWeights>& imported) {
   require(step >= 0, "a checkpoint of step {}: steps are 0 or more", step);
-  for (const auto& [name, value] : configuration) require_utf8(name, value);
   finish();
-  prepare();
+  prepare(configuration);
   auto saving = std::make_unique<Saving>();
   saving->step = step;
   saving->configuration = configuration;

@@ -8,8 +8,11 @@
 namespace trireme::data {
 
 BatchShare::BatchShare(const BatchOptions& options) : batch_size_(options.batch_size) {
-  const auto& [batch_size, micro_batch_size, seed, index, count] = options;
+  const auto& [batch_size, micro_batch_size, seed, index, count, uneven] = options;
   require(count > 0 && index >= 0 && index < count, "share {} of {} does not exist", index, count);
+  require(batch_size > 0 && (uneven || batch_size % count == 0),
+          "a batch of {} samples cannot be shared equally by {} ranks; use a multiple of {}, or BatchOptions::uneven",
+          batch_size, count, count);
   require(batch_size >= count, "a batch of {} samples has none for some of {} ranks; use at least {}", batch_size, count,
           count);
   require(micro_batch_size >= 0, "the micro-batch size {} is below 0", micro_batch_size);

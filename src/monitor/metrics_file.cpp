@@ -30,6 +30,8 @@ std::string text_of_lines(const std::vector<std::string>& lines) {
 
 bool is_device(const std::filesystem::path& path) {
   std::error_code none;
+  const std::string name = std::filesystem::absolute(path, none).lexically_normal().string();
+  if (name.starts_with("/dev/") || name.starts_with("/proc/")) return true;  // /dev/stdout may lead to a file
   return std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none);
 }
 
@@ -64,10 +66,20 @@ void MetricsFile::replace(const std::vector<std::string>& lines) {
     if (descriptor_ < 0) open(0);
     return write(text);
   }
-  FileReplacement file(path_);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit();
-  open(0);
+  try {
+    std::error_code none;
+    const std::filesystem::path real = std::filesystem::canonical(path_, none);  // a link stays one
+    FileReplacement file(none ? path_ : real);
+    file.write(std::as_bytes(std::span(text)));
+    file.commit();
+    open(0);
+  } catch (const Error& error) {
+    // A folder that takes no file, a file that is mounted alone: its lines change where they lie.
+    const int number = error.fields().error_number;
+    if (number != EACCES && number != EPERM && number != EBUSY && number != EROFS && number != EXDEV) throw;
+    open(O_TRUNC);
+    write(text);
+  }
   last_line_ = std::ssize(text) - (std::ssize(lines.back()) + 1);
 }
 

@@ -20,6 +20,9 @@ ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& o
                 {"batch_size", std::to_string(options.batch_size)}});
   require(options.batch_size >= 0, "the size of a batch is above 0, or 0 where no layer remembers rows, and not {}",
           options.batch_size);
+  require(options.batch_size == 0 || options.batch_size >= mesh.batch().size(),
+          "a batch of {} samples has none for some of {} ranks; use at least {}", options.batch_size, mesh.batch().size(),
+          mesh.batch().size());
   ModelContext context{.sequence_parallel = options.sequence_parallel,
                        .chunks = options.num_chunks,
                        .layer_costs = options.layer_costs,

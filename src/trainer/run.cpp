@@ -87,6 +87,7 @@ void Run::describe(const std::string& name, const std::string& value, Differs di
 
 void Run::describe_data(const std::filesystem::path& path) {
   require(!impl_->loaded, "data are described before the run's loop, and before what loads its checkpoint");
+  if (!impl_->checkpoints.on()) return;
   std::string content;
   take_turns_on_nodes(
       impl_->world, [&] { content = content_at(path); }, "digest the data");

@@ -83,17 +83,17 @@ void RunCheckpoints::prepare() {
     if (world_.rank() != 0) return;
     const auto committed = checkpoint::committed_steps(directory_, *files_);
     if (committed.empty() || (!found_.empty() && found_.back() == committed.back())) return;
-    throw Error({.code = ErrorCode::invalid_argument,
+    throw Error({.code = ErrorCode::io,  // the same start once more finds them
                  .message = "another job has saved checkpoints there since this one looked for the newest",
                  .path = directory_.string(),
                  .hint = "start it once more"});
   };
   world_.agree(look_again, "look for checkpoints");
-  checkpoints_->prepare();
+  checkpoints_->prepare(settings_);
 }
 
 void RunCheckpoints::record(const Options& options) const {
-  if (!checkpoints_) return;
+  if (!claim_) return;
   const auto write = [&] {
     if (world_.rank() != 0) return;
     const RunStart start{.command = options.command,
@@ -193,7 +193,7 @@ std::vector<std::string> RunCheckpoints::after_step(const StepEnd& step, const A
   const bool first = done_ == resumed_.value_or(0);
   done_ = step.done;
   if (first) report(RunState::training);
-  if (!checkpoints_) return notes;
+  if (!claim_) return notes;                        // nothing is trained, or nothing saved
   const auto tell = [&notes](const Error& error) {  // the disk failed, on all ranks alike: training goes on
     if (error.code() != ErrorCode::io) throw;
     notes.push_back(fmt::format("note: no checkpoint was saved: {}", error.what()));

@@ -97,7 +97,8 @@ class Run::Impl {
             .micro_batch_size = micro_batch_size(),
             .seed = options.seed,
             .index = ranks.rank(),
-            .count = ranks.size()};
+            .count = ranks.size(),
+            .uneven = true};
   }
 
   // What a file holds may still be wanted: it is opened for good once the run knows that it goes on from there.

@@ -46,7 +46,7 @@ TEST_CASE("all ranks together evaluate every item once, in its order") {
     }
   }
   static_assert(std::ranges::input_range<EvaluationBatches<std::vector<int>, DefaultCollate>>);
-  CHECK_THROWS_WITH(evaluation_batches(counting(9), {.batch_size = 6, .count = 7}), ContainsSubstring("at least 7"));
+  CHECK_THROWS_WITH(evaluation_batches(counting(9), {.batch_size = 6, .count = 4}), ContainsSubstring("multiple of 4"));
 }
 
 TEST_CASE("a function of the items makes the batches of an evaluation") {

@@ -188,7 +188,7 @@ TEST_CASE("a last batch that can't be shared is refused with what would work") {
 
 TEST_CASE("options that make no sense are refused") {
   CHECK_THROWS_WITH(Loader(std::vector<int>()), ContainsSubstring("without items"));
-  CHECK_THROWS_WITH(Loader(counting(9), {.batch = {.batch_size = 6, .count = 7}}), ContainsSubstring("at least 7"));
+  CHECK_THROWS_WITH(Loader(counting(9), {.batch = {.batch_size = 6, .count = 4}}), ContainsSubstring("multiple of 4"));
   CHECK_THROWS_WITH(Loader(counting(9), BatchOptions{.batch_size = 0}), ContainsSubstring("0 samples"));
   CHECK_THROWS_WITH(Loader(counting(9), {.workers = -1}), ContainsSubstring("-1 workers"));
   const Loader loader(counting(9));

@@ -162,7 +162,8 @@ TEST_CASE("of a batch that the ranks do not divide the first have a sample more"
     const TokenBatch all = whole.load(step);
     std::int64_t row = 0;
     for (int index = 0; index < 4; ++index) {
-      const WindowLoader loader(dataset, {.batch = {.batch_size = 11, .index = index, .count = 4}, .length = 8});
+      const WindowLoader loader(dataset,
+                                {.batch = {.batch_size = 11, .index = index, .count = 4, .uneven = true}, .length = 8});
       const TokenBatch own = loader.load(step);
       CHECK(own.tokens.dim(0) == (index < 3 ? 3 : 2));
       CHECK(own.first_sample == all.first_sample + row);
@@ -175,9 +176,12 @@ TEST_CASE("of a batch that the ranks do not divide the first have a sample more"
 
 TEST_CASE("batches that cannot be shared equally are refused") {
   const auto dataset = counting_bytes(100);
-  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch = {.batch_size = 6, .micro_batch_size = 1, .count = 4}, .length = 8}),
+  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch = {.batch_size = 6, .count = 4}, .length = 8}),
                     ContainsSubstring("6 samples") && ContainsSubstring("multiple of 4"));
-  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch = {.batch_size = 3, .count = 4}, .length = 8}),
+  CHECK_THROWS_WITH(
+      WindowLoader(dataset, {.batch = {.batch_size = 6, .micro_batch_size = 1, .count = 4, .uneven = true}, .length = 8}),
+      ContainsSubstring("in micro-batches of 1") && ContainsSubstring("multiple of 4"));
+  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch = {.batch_size = 3, .count = 4, .uneven = true}, .length = 8}),
                     ContainsSubstring("3 samples") && ContainsSubstring("at least 4"));
   CHECK_THROWS_WITH(WindowLoader(dataset, {.batch = {.batch_size = 6, .micro_batch_size = 4}, .length = 8}),
                     ContainsSubstring("micro-batches of 4"));

@@ -243,6 +243,10 @@ TEMPLATE_TEST_CASE("random elements are a function of seed, stream and number", 
   CHECK(*std::min_element(uniform.begin(), uniform.end()) >= 0);
   CHECK(*std::max_element(uniform.begin(), uniform.end()) < 1);
   CHECK(std::accumulate(uniform.begin(), uniform.end(), 0.0) / 20000 == Approx(0.5).margin(0.02));
+  const auto above = as_doubles(random_uniform<TestType>({20000}, of, 1, 2));  // where rounding may reach the upper bound
+  CHECK(*std::min_element(above.begin(), above.end()) >= 1);
+  CHECK(*std::max_element(above.begin(), above.end()) < 2);
+  CHECK(std::accumulate(above.begin(), above.end(), 0.0) / 20000 == Approx(1.5).margin(0.02));
 }
 
 TEST_CASE("random whole numbers, and what is refused") {

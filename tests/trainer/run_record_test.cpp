@@ -153,9 +153,42 @@ TEST_CASE("a job that looked for the newest checkpoint before another one saved 
       train(first);
     }
     expect_error(
-        ErrorCode::invalid_argument, [&] { train(late); }, "another job has saved checkpoints there since");
+        ErrorCode::io, [&] { train(late); }, "another job has saved checkpoints there since");
   });
   CHECK(checkpoint::committed_steps(folder.path) == std::vector<std::int64_t>{2});
+}
+
+TEST_CASE("a loop that trains nothing saves nothing in the directory of a training") {
+  const RunFolder folder;
+  run_ranks(2, [&](const Group& world) {
+    trainer::Options options{.until = Steps{2}, .batch_size = 12, .checkpoints = {.directory = folder.path}};
+    {
+      Run run(world, options);
+      train(run);
+    }
+    world.barrier();
+    options.until = Steps{4};
+    Run evaluation(world, options);
+    PointNet net(evaluation.context());
+    evaluation.add(net);
+    const PointLoader loader(evaluation.batch());
+    for (auto& step : evaluation.steps(loader)) {
+      for (const auto& batch : step.batches()) net.loss(net.forward(batch), batch);
+    }
+  });
+  CHECK(checkpoint::committed_steps(folder.path) == std::vector<std::int64_t>{2});
+}
+
+TEST_CASE("a text that no checkpoint holds is told before the first step") {
+  const RunFolder folder;
+  run_ranks(1, [&](const Group& world) {
+    Run run(world, {.until = Steps{2}, .batch_size = 12, .checkpoints = {.directory = folder.path}});
+    run.describe("data", "caf\xe9.txt");
+    int steps = 0;
+    expect_error(
+        ErrorCode::invalid_argument, [&] { train(run, [&](const auto&...) { ++steps; }); }, "data");
+    expect(steps == 0, "{} steps were made", steps);
+  });
 }
 
 TEST_CASE("an evaluation leaves the metrics of the training") {

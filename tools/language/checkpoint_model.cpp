@@ -29,10 +29,14 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, unknown);
 }
 
-fs::path run_of(const fs::path& checkpoint) {
-  return checkpoint.has_filename() ? fs::absolute(checkpoint).parent_path()
-                                   : fs::absolute(checkpoint).parent_path().parent_path();
+// The folder of a checkpoint without links and dots, as "." in it.
+fs::path real_path(const fs::path& checkpoint) {
+  std::error_code failure;
+  const fs::path real = fs::canonical(checkpoint, failure);
+  return failure ? checkpoint : real;
 }
+
+fs::path run_of(const fs::path& checkpoint) { return real_path(checkpoint).parent_path(); }
 
 std::int64_t setting_of(const CheckpointReader& reader, const char* name) {
   const auto& settings = reader.manifest().configuration;
@@ -104,10 +108,8 @@ models::GptOptions gpt_options_of(const fs::path& checkpoint) {
 void load_checkpoint(Model& model, const fs::path& checkpoint, const Group& world) {
   State state;
   model.store().add_to(state, model_prefix);
-  std::int64_t step = 0;
   const auto compare = [&] {
     const CheckpointReader reader(checkpoint);
-    step = reader.manifest().step;
     std::set<std::string> wanted;
     for (const StateTensor& tensor : state.tensors()) wanted.insert(tensor.name);
     for (const auto& tensor : reader.manifest().tensors) {
@@ -120,7 +122,8 @@ void load_checkpoint(Model& model, const fs::path& checkpoint, const Group& worl
     }
   };
   world.agree(compare, "compare a checkpoint with its model");
-  checkpoint::Checkpoints(world, {.directory = run_of(checkpoint)}).load(step, state, {.whole = false});
+  checkpoint::Checkpoints(world, {.directory = run_of(checkpoint)})
+      .load_folder(real_path(checkpoint).filename().string(), state, {.whole = false});
 }
 
 void for_each_model(const Group& world, const fs::path& path, bool watch,
@@ -148,7 +151,7 @@ void for_each_model(const Group& world, const fs::path& path, bool watch,
       const bool of_file = error.code() == ErrorCode::io || error.code() == ErrorCode::corrupt_file ||
                            error.code() == ErrorCode::invalid_argument;
       // The job keeps its newest ones alone.
-      if (!of_file || from_first(world, is_there(folder / "manifest.json") ? 1 : 0) == 1) throw;
+      if (!of_file || is_there(folder / "manifest.json")) throw;
       continue;
     }
     done = step;

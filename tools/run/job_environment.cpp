@@ -8,10 +8,15 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <sstream>
+#include <system_error>
+#include <vector>
 
 #include "openmpi_settings.hpp"
 
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::array open_mpi_launchers = {"mpirun", "mpirun.openmpi", "mpiexec", "mpiexec.openmpi", "orterun", "prterun"};
 
@@ -26,22 +31,54 @@ constexpr std::array host_variables = {"SLURM_JOB_NODELIST",
                                        "OMPI_MCA_orte_default_hostfile",
                                        "PRTE_MCA_prte_default_hostfile",
                                        "OMPI_MCA_plm_rsh_agent",
+                                       "OMPI_MCA_oob_tcp_if_exclude",
                                        "PRTE_MCA_plm_ssh_agent"};
 
 bool may_name_hosts(const std::string& word) {
   const auto has = [&](const char* part) { return word.find(part) != std::string::npos; };
   if (word.ends_with("_hostfile") || word.ends_with("_agent") || word == "-H" || word == "-rf") return true;
-  if (word == "-app" || word == "--app") return true;
+  if (word == "-app" || word == "--app" || word.ends_with("-tune") || word.ends_with("-am")) return true;
+  if (word.starts_with("oob_tcp_if_")) return true;
   return word.starts_with('-') && (has("host") || has("machinefile") || has("rankfile"));
 }
 
-bool has_default_hosts() {
-  std::ifstream file("/etc/openmpi/openmpi-default-hostfile");
+// Whether a line, but for comments, is one that matters.
+bool has_line(const fs::path& path, bool (*matters)(const std::string& line)) {
+  std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     const std::size_t first = line.find_first_not_of(" \t");
-    if (first != std::string::npos && line[first] != '#') return true;
+    if (first != std::string::npos && line[first] != '#' && matters(line)) return true;
   }
   return false;
+}
+
+// Of Open MPI: beside the system's, those of the prefix that the launcher lies in.
+std::vector<fs::path> settings_folders(const std::string& launcher) {
+  std::vector<fs::path> folders{"/etc/openmpi"};
+  const char* path = std::getenv("PATH");
+  std::istringstream places(launcher.find('/') != std::string::npos ? fs::path(launcher).parent_path().string()
+                                                                    : std::string(path == nullptr ? "" : path));
+  for (std::string place; std::getline(places, place, ':');) {
+    std::error_code unknown;
+    const fs::path real = fs::canonical(fs::path(place) / fs::path(launcher).filename(), unknown);
+    if (unknown) continue;
+    folders.push_back(real.parent_path().parent_path() / "etc");
+    break;
+  }
+  return folders;
+}
+
+bool names_hosts_in_files(const std::string& launcher) {
+  const auto any = [](const std::string&) { return true; };
+  const auto of_hosts = [](const std::string& line) {
+    return line.find("hostfile") != std::string::npos || line.find("oob_tcp_if_") != std::string::npos;
+  };
+  for (const fs::path& folder : settings_folders(launcher)) {
+    if (has_line(folder / "openmpi-default-hostfile", any) || has_line(folder / "openmpi-mca-params.conf", of_hosts))
+      return true;
+  }
+  const char* home = std::getenv("HOME");
+  return home != nullptr && has_line(fs::path(home) / ".openmpi" / "mca-params.conf", of_hosts);
 }
 
 }  // namespace
@@ -53,7 +90,8 @@ bool is_on_this_host_alone(const Command& command) {
     return value != nullptr && *value != '\0';
   };
   return std::ranges::find(open_mpi_launchers, name) != open_mpi_launchers.end() &&
-         std::ranges::none_of(host_variables, is_set) && std::ranges::none_of(command, may_name_hosts) && !has_default_hosts();
+         std::ranges::none_of(host_variables, is_set) && std::ranges::none_of(command, may_name_hosts) &&
+         !names_hosts_in_files(command.front());
 }
 
 Environment openmpi_settings(const Command& command) {

@@ -1,10 +1,12 @@
 #include "supervisor.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -46,6 +48,21 @@ fs::path make_scratch(const fs::path& checkpoints, const std::string& name) {
   if (checkpoints.empty()) return folder_in(memory_folder(), name + "-");
   fs::create_directories(checkpoints);
   return folder_in(checkpoints, "." + name + "-");
+}
+
+// Whether files there can be mapped as the recorder maps them: those of object stores often can't.
+bool holds_mappings(const fs::path& folder) {
+  constexpr std::size_t page = 4096;
+  const fs::path path = folder / "probe";
+  const Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  bool holds = file.get() >= 0 && ftruncate(file.get(), page) == 0;
+  if (holds) {
+    void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    holds = memory != MAP_FAILED;
+    if (holds) munmap(memory, page);
+  }
+  unlink(path.c_str());
+  return holds;
 }
 
 // What the system could still know of a rank of another machine, it can't tell from here; the job has ended, and so has it.
@@ -100,6 +117,10 @@ Supervisor::Supervisor(SupervisorOptions options, Descriptor signals)
     flight_ = variable;
   } else {
     flight_ = make_scratch(options_.checkpoints, "trireme-flight");
+    if (!holds_mappings(flight_)) {
+      remove_folder(flight_);
+      flight_ = make_scratch({}, "trireme-flight");
+    }
     own_flight_ = true;
   }
 }

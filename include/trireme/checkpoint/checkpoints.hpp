@@ -85,7 +85,7 @@ class Checkpoints {
 
   // Makes the directory and removes what this job's earlier starts left half done, so that a directory that can't be written is
   // known before training begins. The first save() does so too.
-  void prepare();
+  void prepare(const Configuration& configuration = {});
 
   // Saves the state that training has after `step` steps. Synchronous: returns when it is committed. Asynchronous: returns when
   // the state is copied; one that is still being saved is finished first. The copy's memory is kept for the next one. After an
@@ -105,6 +105,8 @@ class Checkpoints {
   // is damaged. Files are read twice, so that each of `threads` needs no more than 256 KiB of memory; where they fit into the
   // page cache, the disk is read once.
   LoadedCheckpoint load(std::int64_t step, const State& state, const LoadOptions& options = {});
+  // The same of a checkpoint by the name of its folder in the directory, whatever step and history it is of.
+  LoadedCheckpoint load_folder(const std::string& name, const State& state, const LoadOptions& options = {});
   std::optional<LoadedCheckpoint> load_newest(const State& state);  // nothing when there is no checkpoint
 
   std::vector<std::int64_t> steps() const { return committed_steps(options_.directory, *options_.file_system); }

@@ -12,7 +12,7 @@ namespace data {
 using trireme::share_of;
 
 // The samples of a step that one of `count` ranks reads, in micro-batches. Samples are numbered through all steps and ranks:
-// row r of a step is sample step * batch_size + r. Where the ranks do not divide the batch, the first have one sample more.
+// row r of a step is sample step * batch_size + r.
 class BatchShare {
  public:
   // Micro-batches that do not come out even, on all ranks alike, and a batch with fewer samples than ranks throw Error.

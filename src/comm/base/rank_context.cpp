@@ -31,7 +31,8 @@ bool has_ended(const NodeControl::OwnProcess& process) {
   static const std::uint64_t machine = this_machine();
   if (process.machine != machine) return false;
   const auto status = status_of(process.id, process.id);
-  return !status || status->start != process.start || status->state == 'Z' || status->state == 'X';
+  if (!status) return kill(process.id, 0) != 0 && errno == ESRCH;  // /proc can't be read, or there is none
+  return status->start != process.start || status->state == 'Z' || status->state == 'X';
 }
 
 // As a shell would see it: -1 is 255. What is not 0 stays so.

@@ -116,7 +116,9 @@ int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& ma
     return main(Group(world));
   });
   outbox->drain();
-  return session.finish(*context, *alarm, code);
+  return session.finish(*context, *alarm, code, [&] {
+    if (watch) watch->look([&alarm](int rank) { return alarm->left(rank); });
+  });
 }
 
 }  // namespace trireme::comm

@@ -30,14 +30,7 @@ constexpr std::chrono::seconds between_watches{1};
 constexpr std::chrono::milliseconds longest_connect{500};  // to one address
 constexpr std::chrono::seconds longest_arrival{3};
 
-// Where the first rank of a node listens, as all ranks know it.
-struct Watchpost {
-  int rank = 0;
-  std::uint64_t machine = 0;
-  std::uint64_t password = 0;  // of who comes
-  int port = 0;
-  std::vector<std::string> addresses = {};
-};
+using Post = NodeWatch::Post;
 
 // IPv4, without those of this machine alone.
 std::vector<std::string> own_addresses() {
@@ -65,18 +58,18 @@ int port_of(const Socket& socket) {
   return ntohs(port);
 }
 
-std::string written(const Watchpost& post) {
+std::string written(const Post& post) {
   std::string text = fmt::format("{} {} {}", post.machine, post.password, post.port);
   for (const std::string& address : post.addresses) text += ' ' + address;
   return text;
 }
 
 // Those of all nodes, by rank.
-std::vector<Watchpost> read_posts(const std::vector<std::string>& texts) {
-  std::vector<Watchpost> posts;
+std::vector<Post> read_posts(const std::vector<std::string>& texts) {
+  std::vector<Post> posts;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
     std::istringstream words(texts[rank]);
-    Watchpost post{.rank = static_cast<int>(rank)};
+    Post post{.rank = static_cast<int>(rank)};
     if (!(words >> post.machine >> post.password >> post.port)) continue;
     for (std::string address; words >> address;) post.addresses.push_back(address);
     posts.push_back(std::move(post));
@@ -91,13 +84,12 @@ Password password_bytes(std::uint64_t password) {
 }
 
 // An address that this machine has too leads to itself: such are those of bridges for containers.
-Socket go_to(const Watchpost& post, const Watchpost& own) {
+Socket go_to(const Post& post, const Post& own) {
   const bool same_machine = post.machine == own.machine;
   for (const std::string& address : same_machine ? std::vector<std::string>{"127.0.0.1"} : post.addresses) {
     if (!same_machine && std::ranges::find(own.addresses, address) != own.addresses.end()) continue;
     try {
-      Socket socket = connect_to(address, post.port, longest_connect);
-      if (socket.send(password_bytes(post.password))) return socket;
+      return connect_to(address, post.port, longest_connect);
     } catch (const Error&) {  // perhaps by the next one
     }
   }
@@ -124,41 +116,45 @@ Socket await(const Socket& listener, std::uint64_t password) {
 }  // namespace
 
 NodeWatch::NodeWatch(std::shared_ptr<RankContext> context, const Exchange& exchange, bool is_first)
-    : context_(std::move(context)) {
-  Watchpost own{.rank = context_->rank(), .machine = this_machine(), .password = 0, .port = 0, .addresses = {}};
-  Socket listener;
+    : context_(std::move(context)), own_{.rank = context_->rank(), .machine = this_machine()} {
   if (is_first) {
     std::random_device random;
-    own.password = std::uint64_t{random()} << 32 | random();
-    own.addresses = own_addresses();
+    own_.password = std::uint64_t{random()} << 32 | random();
+    own_.addresses = own_addresses();
     try {
-      listener = listen_on(0);
+      listener_ = listen_on(0);
     } catch (const Error&) {  // then nobody comes
     }
-    if (listener) own.port = port_of(listener);
+    if (listener_) own_.port = port_of(listener_);
   }
-  const std::vector<Watchpost> posts = read_posts(exchange(is_first ? written(own) : ""));
+  const std::vector<Post> posts = read_posts(exchange(is_first ? written(own_) : ""));
   if (!is_first || posts.size() < 2) return;
-  const auto me = static_cast<std::size_t>(std::ranges::find(posts, own.rank, &Watchpost::rank) - posts.begin());
-  const Watchpost& next = posts[(me + 1) % posts.size()];
-  const Watchpost& before = posts[(me + posts.size() - 1) % posts.size()];
-  if (Socket socket = go_to(next, own)) watched_.push_back({.socket = std::move(socket), .rank = next.rank});
-  if (listener) {
-    if (Socket socket = await(listener, own.password)) watched_.push_back({.socket = std::move(socket), .rank = before.rank});
+  const auto me = static_cast<std::size_t>(std::ranges::find(posts, own_.rank, &Post::rank) - posts.begin());
+  const Post& next = posts[(me + 1) % posts.size()];
+  const Post& before = posts[(me + posts.size() - 1) % posts.size()];
+  if (Socket socket = go_to(next, own_); socket && socket.send(password_bytes(next.password))) {
+    watched_.push_back({.socket = std::move(socket), .post = next});
+  }
+  if (listener_) {
+    if (Socket socket = await(listener_, own_.password)) watched_.push_back({.socket = std::move(socket), .post = before});
   }
   context_->add(this);
 }
 
 NodeWatch::~NodeWatch() { context_->remove(this); }
 
-void NodeWatch::advance() {
+void NodeWatch::look(const std::function<bool(int rank)>& has_left) {
   const auto now = Clock::now();
   if (now < next_look_) return;
   next_look_ = now + between_watches;
   for (Watched& one : watched_) {
     std::array<std::byte, 1> nothing{};
-    if (one.socket.receive_now(nothing)) continue;
-    if (std::exchange(one.lost, true)) return context_->record_lost_process(one.rank);
+    if (!one.socket || one.socket.receive_now(nothing)) continue;
+    if (!std::exchange(one.lost, true)) continue;
+    one.socket = Socket();
+    // Something between may have closed an idle connection. A rank that lives still listens.
+    if (has_left(one.post.rank) || go_to(one.post, own_)) continue;
+    return context_->record_lost_process(one.post.rank);
   }
 }
 

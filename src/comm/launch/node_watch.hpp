@@ -1,7 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "comm/base/rank_context.hpp"
@@ -21,16 +24,32 @@ class NodeWatch final : public Progress {
   NodeWatch(const NodeWatch&) = delete;
   NodeWatch& operator=(const NodeWatch&) = delete;
 
-  void advance() override;
+  void advance() override {
+    look([](int /*rank*/) { return false; });
+  }
+
+  // `has_left`: whether a rank has said that it leaves.
+  void look(const std::function<bool(int rank)>& has_left);
+
+  // Where the first rank of a node listens, as all ranks know it.
+  struct Post {
+    int rank = 0;  // in the world
+    std::uint64_t machine = 0;
+    std::uint64_t password = 0;  // of who comes
+    int port = 0;
+    std::vector<std::string> addresses = {};
+  };
 
  private:
   struct Watched {
     Socket socket;
-    int rank = 0;       // in the world
+    Post post;
     bool lost = false;  // at the last look; what it told before it ended may still be on its way
   };
 
   std::shared_ptr<RankContext> context_;
+  Post own_;
+  Socket listener_;  // open as long as this rank lives
   std::vector<Watched> watched_;
   std::chrono::steady_clock::time_point next_look_{};
 };

@@ -1,6 +1,7 @@
 #include "comm/mpi/mpi_session.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -55,10 +56,20 @@ class SurvivesClosedSockets {
 std::atomic<bool> is_owner{false};  // MPI was initialised by a launch
 std::atomic<bool> in_job{false};    // a launch has begun and has not ended: MPI_Finalize would wait for its other ranks
 
+pid_t owner = 0;  // a process that it forks has no MPI
+
+// Whoever comes first sleeps until the last one has come: MPI_Finalize would keep its core busy.
 void finalize_at_exit() {
   int finalized = 0;
   MPI_Finalized(&finalized);
-  if (finalized == 0 && !in_job) MPI_Finalize();
+  if (finalized != 0 || in_job || getpid() != owner) return;
+  MPI_Request request = MPI_REQUEST_NULL;
+  int done = MPI_Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS ? 0 : 1;
+  for (std::chrono::milliseconds nap{1}; done == 0; nap = std::min(2 * nap, longest_closing_nap)) {
+    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
+    if (done == 0) std::this_thread::sleep_for(nap);
+  }
+  MPI_Finalize();
 }
 
 // So that ranks which launch more often than others don't wait for ever.
@@ -90,6 +101,7 @@ MpiSession::MpiSession(std::chrono::milliseconds deadline) {
   if (initialized == 0) {
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
     is_owner = true;
+    owner = getpid();
     std::atexit(finalize_at_exit);
   } else {
     check_mpi(MPI_Query_thread(&provided), "MPI_Query_thread");
@@ -100,7 +112,7 @@ MpiSession::MpiSession(std::chrono::milliseconds deadline) {
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
 
-int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code) {
+int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code, const std::function<void()>& look) {
   context.leave();
   alarm.leave();
   NodeControl& node = context.node();
@@ -110,6 +122,7 @@ int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code) {
   while (!node.all_left() || !alarm.all_left()) {
     const auto now = std::chrono::steady_clock::now();
     context.check_neighbours(now);
+    look();
     if (node.failed() && !survives) survives.emplace();
     if (node.failed() && end == std::chrono::steady_clock::time_point::max()) end = now + grace_of(context);
     if (now >= end && (node.claim_abort() || now >= end + abort_patience)) end_job(node.failure().exit_code);

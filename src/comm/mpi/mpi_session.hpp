@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 
 #include "comm/base/rank_context.hpp"
 #include "comm/mpi/mpi_alarm.hpp"
@@ -15,7 +16,8 @@ class MpiSession {
 
   // Waits until the other ranks have left too, so that a failure reaches all exit codes; after a failure, ranks
   // that don't leave in time are ended with the job. Returns this process's exit code.
-  int finish(RankContext& context, MpiAlarm& alarm, int code);
+  // `look` is called again and again meanwhile, for ranks of other nodes that die.
+  int finish(RankContext& context, MpiAlarm& alarm, int code, const std::function<void()>& look);
 };
 
 }  // namespace trireme::comm

@@ -143,7 +143,8 @@ void Hub::admit() {
 // This process has open what it may. The oldest guests go: a rank says at once who it is.
 void Hub::make_room() {
   if (guests_.empty()) {
-    fail(failure_of(0, ErrorCode::io), "rank 0 may open no more connections: raise the limit of open files (ulimit -n)");
+    listener_ = Socket();
+    return fail(failure_of(0, ErrorCode::io), "rank 0 may open no more connections: raise the limit of open files (ulimit -n)");
   }
   guests_.erase(guests_.begin(), guests_.begin() + (std::ssize(guests_) + 1) / 2);
 }

@@ -59,6 +59,12 @@ void fill_random(RandomKind kind, const RandomElements& of, double a, double b, 
         y.data()[i] = static_cast<T>(drawn(i));
       } else {
         y.data()[i] = rounded<T>(static_cast<Accumulate<T>>(drawn(i)));
+        // What rounding has brought to the upper bound all the same is drawn lower.
+        for (double less = 1 / digits; kind == RandomKind::uniform && a < b && less <= 1 &&
+                                       static_cast<double>(static_cast<Accumulate<T>>(y.data()[i])) >= b;
+             less *= 2) {
+          y.data()[i] = rounded<T>(static_cast<Accumulate<T>>(b - (b - a) * less));
+        }
       }
     }
   });
