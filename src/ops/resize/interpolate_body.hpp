@@ -44,8 +44,8 @@ struct ResizedRange {
 // Pixels of y outside of this range have nothing of this pixel of x; some inside have nothing either.
 TRIREME_TEAM ResizedRange pixels_with(const ResizedDim& dim, std::int64_t of_x) {
   if (dim.scale <= 0) return {0, dim.out};
-  const double begin = floor(static_cast<double>(of_x - 1) / dim.scale) - 1;
-  const double end = ceil(static_cast<double>(of_x + 2) / dim.scale) + 2;
+  const double begin = ::floor(static_cast<double>(of_x - 1) / dim.scale) - 1;
+  const double end = ::ceil(static_cast<double>(of_x + 2) / dim.scale) + 2;
   return {of_x == 0 || begin <= 0 ? 0 : static_cast<std::int64_t>(begin),
           of_x == dim.in - 1 || end >= static_cast<double>(dim.out) ? dim.out : static_cast<std::int64_t>(end)};
 }
