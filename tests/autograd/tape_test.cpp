@@ -257,7 +257,7 @@ TEST_CASE("a tape without options refuses dropout and shows them, unless nothing
   const Tape tape;
   CHECK_THROWS_WITH(dropout(x, 0.5, "layer"),
                     ContainsSubstring("dropout: the tape was opened without TapeOptions") &&
-                        ContainsSubstring("Tape tape({.seed = 1, .step = step, .first_sample = first})"));
+                        ContainsSubstring("Tape tape({.seed = 1, .step = step, .first_sample = first, .samples = count})"));
   CHECK(dropout(x, 0.0, "layer").value().data() == x.value().data());
 }
 

@@ -1,5 +1,7 @@
 #include "device/available_memory.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -70,8 +72,10 @@ TEST_CASE("a control group leaves less, in both versions, and so does one around
 
 TEST_CASE("what was taken and not written to yet is none that is left") {
   constexpr std::size_t bytes = 8 * mib;
-  const auto memory = std::shared_ptr<std::byte>(static_cast<std::byte*>(std::aligned_alloc(2 * mib, 2 * bytes)),
-                                                 [](std::byte* block) { std::free(block); });
+  void* const mapped = mmap(nullptr, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(mapped != MAP_FAILED);
+  const auto memory =
+      std::shared_ptr<std::byte>(static_cast<std::byte*>(mapped), [](std::byte* block) { munmap(block, 2 * bytes); });
   TakenBlocks blocks;
   CHECK(blocks.untouched() == 0);
   blocks.add(memory.get(), bytes);
