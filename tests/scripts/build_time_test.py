@@ -91,6 +91,7 @@ class BuildTime(unittest.TestCase):
             printed = io.StringIO()
             with (mock.patch.object(build_time, "calibration_seconds", lambda: ratio * build_time.CALIBRATION_SECONDS),
                   mock.patch.object(build_time, "read_figures", lambda: {"kernel": figure}),
+                  mock.patch.object(build_time, "units", lambda: 0),
                   mock.patch.dict(build_time.BOUNDS, kernel=(40, "a kernel")), contextlib.redirect_stdout(printed)):
                 self.assertEqual(build_time.report(), code, (ratio, figure))
             self.assertEqual("not judged" in printed.getvalue(), ratio > 1.5)
