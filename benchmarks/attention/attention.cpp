@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
   const double peak = measure_fma_peak() * threads;
   // Two products forward and five backward, of the half that is not masked.
   const double operations =
-      2.0 * static_cast<double>(sizes.batch * sizes.heads * sizes.time * (sizes.time + 1) / 2 * sizes.size);
+      static_cast<double>(sizes.batch * sizes.heads * sizes.size) * static_cast<double>(sizes.time * (sizes.time + 1));
   const auto print = [&](const char* name, double seconds, int products) {
     fmt::print("{:22} {:8.2f} ms  {:6.1f} GFLOP/s, {:.0f} % of the float32 FMA peak\n", name, 1e3 * seconds,
                products * operations / seconds * 1e-9, 100 * products * operations / seconds / peak);

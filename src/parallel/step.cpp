@@ -37,7 +37,7 @@ Step::Step(Step&& other) noexcept
       began_(other.began_),
       sent_before_(other.sent_before_),
       recording_(other.recording_),
-      calls_(other.calls_),
+      calls_(std::move(other.calls_)),
       samples_(other.samples_),
       phase_(std::exchange(other.phase_, Phase::over)),
       reduction_(std::move(other.reduction_)),

@@ -84,7 +84,8 @@ bool holds(From number) {
 template <typename T, typename From>
 void convert(const NpyElements& elements, T* into, const std::filesystem::path& path) {
   each_place(elements, [&](std::int64_t place) {
-    using Number = std::conditional_t<std::same_as<From, float16>, float, From>;
+    using Wide = std::conditional_t<std::same_as<From, std::int8_t>, std::int32_t, From>;
+    using Number = std::conditional_t<std::same_as<From, float16>, float, Wide>;
     const Number number = element_at<From>(elements, place);
     if constexpr (std::same_as<T, bool>) {
       *into++ = number != 0;
