@@ -1,9 +1,11 @@
 #include "comm/base/rank_context.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 
 #include "comm/flight/flight_signals.hpp"
