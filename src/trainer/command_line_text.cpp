@@ -89,7 +89,7 @@ std::string text_of(const CLI::ParseError& error, const CLI::App& app) {
     return fmt::format("{} is one argument too many for {}", word, name_of_command(app));
   }
   constexpr std::string_view conversion = "Could not convert: ";
-  const std::string text = error.what();
+  std::string text = error.what();
   if (text.starts_with(conversion)) return fmt::format("{} is no value of this option", text.substr(conversion.size()));
   return text;
 }

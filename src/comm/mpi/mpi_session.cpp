@@ -58,18 +58,10 @@ std::atomic<bool> in_job{false};    // a launch has begun and has not ended: MPI
 
 pid_t owner = 0;  // a process that it forks has no MPI
 
-// Whoever comes first sleeps until the last one has come: MPI_Finalize would keep its core busy.
 void finalize_at_exit() {
   int finalized = 0;
   MPI_Finalized(&finalized);
-  if (finalized != 0 || in_job || getpid() != owner) return;
-  MPI_Request request = MPI_REQUEST_NULL;
-  int done = MPI_Ibarrier(MPI_COMM_WORLD, &request) == MPI_SUCCESS ? 0 : 1;
-  for (std::chrono::milliseconds nap{1}; done == 0; nap = std::min(2 * nap, longest_closing_nap)) {
-    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) break;
-    if (done == 0) std::this_thread::sleep_for(nap);
-  }
-  MPI_Finalize();
+  if (finalized == 0 && !in_job && getpid() == owner) MPI_Finalize();
 }
 
 // So that ranks which launch more often than others don't wait for ever.

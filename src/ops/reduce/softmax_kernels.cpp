@@ -74,10 +74,10 @@ void smoothed_softmax(const T* x, T largest, T scale, T share, const T* class_we
   if (class_weight == nullptr) {
 #pragma omp simd
     for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - largest) - share;
-  } else {
-#pragma omp simd
-    for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - largest) - share * class_weight[j];
+    return;
   }
+#pragma omp simd
+  for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - largest) - share * class_weight[j];
 }
 
 template <typename T>
@@ -86,10 +86,10 @@ double weighted_sum(const T* x, T largest, const T* class_weight, std::int64_t c
   if (class_weight == nullptr) {
 #pragma omp simd reduction(+ : sum)
     for (std::int64_t j = 0; j < count; ++j) sum += static_cast<double>(x[j] - largest);
-  } else {
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t j = 0; j < count; ++j) sum += static_cast<double>(x[j] - largest) * static_cast<double>(class_weight[j]);
+    return sum;
   }
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t j = 0; j < count; ++j) sum += static_cast<double>(x[j] - largest) * static_cast<double>(class_weight[j]);
   return sum;
 }
 
