@@ -275,11 +275,11 @@ int disagree_on_name(const Group& world) {
 
 int disagree_on_the_end_of_a_long_name(const Group& world) {
   std::vector<float> data(8);
-  const std::string name(80, 'x');
+  const std::string name(80, 'n');
   const auto reduce = [&](const char* end) { world.all_reduce(std::span(data), ReduceOp::sum, name + end).wait_on_host(); };
   disagree(
-      world, [&] { reduce("1"); }, [&] { reduce("2"); }, "all_reduce(sum, 8 x float32) \"xxx",
-      "all_reduce(sum, 8 x float32) \"xxx");
+      world, [&] { reduce("1"); }, [&] { reduce("2"); }, "all_reduce(sum, 8 x float32) \"nnn",
+      "all_reduce(sum, 8 x float32) \"nnn");
   return 0;
 }
 

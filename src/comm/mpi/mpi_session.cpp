@@ -53,10 +53,8 @@ class SurvivesClosedSockets {
   struct sigaction before_ {};
 };
 
-std::atomic<bool> is_owner{false};  // MPI was initialised by a launch
-std::atomic<bool> in_job{false};    // a launch has begun and has not ended: MPI_Finalize would wait for its other ranks
-
-pid_t owner = 0;  // a process that it forks has no MPI
+std::atomic<bool> in_job{false};  // a launch has begun and has not ended: MPI_Finalize would wait for its other ranks
+std::atomic<pid_t> owner{0};      // the process in which a launch has initialised MPI; what it forks has none
 
 void finalize_at_exit() {
   int finalized = 0;
@@ -92,7 +90,6 @@ MpiSession::MpiSession(std::chrono::milliseconds deadline) {
   int provided = MPI_THREAD_SINGLE;
   if (initialized == 0) {
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
-    is_owner = true;
     owner = getpid();
     std::atexit(finalize_at_exit);
   } else {
@@ -126,7 +123,7 @@ int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code, const st
   }
   if (node.failed() && !survives) survives.emplace();
   in_job = false;
-  if (node.failed() && is_owner) MPI_Finalize();
+  if (node.failed() && owner != 0) MPI_Finalize();
   return context.conclude(code);
 }
 
