@@ -10,15 +10,14 @@
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <sstream>
 #include <system_error>
 #include <thread>
 
 #include "checkpoint/directory.hpp"
 #include "checkpoint/saved_files.hpp"
+#include "core/process.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::checkpoint {
@@ -31,32 +30,6 @@ std::string now_in_utc() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmti
 std::string host_name() {
   std::array<char, 256> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
-}
-
-// Processes of one boot that see each other by number. Empty where the system does not say.
-std::string machine_id() {
-  std::string boot;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
-  std::error_code unknown;
-  const fs::path numbers = fs::read_symlink("/proc/self/ns/pid", unknown);
-  return boot.empty() || unknown ? "" : fmt::format("{} {}", boot, numbers.string());
-}
-
-// The state of a process and when it began: fields 3 and 22 of its line. Nothing where the system does not show it.
-struct ProcessLine {
-  char state = '?';
-  std::string started;
-};
-std::optional<ProcessLine> line_of_process(std::int64_t process) {
-  std::string line;
-  if (!std::getline(std::ifstream(fmt::format("/proc/{}/stat", process)), line)) return std::nullopt;
-  const std::size_t name_end = line.rfind(')');
-  if (name_end == line.npos || name_end + 2 >= line.size()) return std::nullopt;
-  std::istringstream fields(line.substr(name_end + 2));
-  ProcessLine found;
-  fields >> found.state;
-  for (int field = 4; field <= 22; ++field) fields >> found.started;
-  return fields ? std::optional(found) : std::nullopt;
 }
 
 std::string id_of_job() {
@@ -106,12 +79,12 @@ std::optional<WriterSign> try_to_read(const FileSystem& files, const fs::path& p
 }  // namespace
 
 WriterSign own_sign() {
-  const auto line = line_of_process(getpid());
+  const auto status = status_of(getpid());
   return {.job = id_of_job(),
           .host = host_name(),
-          .machine = line ? machine_id() : "",
+          .machine = status ? space_of_processes() : "",
           .process = getpid(),
-          .started = line ? line->started : "",
+          .started = status ? fmt::format("{}", status->start) : "",
           .time = now_in_utc()};
 }
 
@@ -147,12 +120,14 @@ void replace_sign(FileSystem& files, const fs::path& directory, const WriterSign
 void remove_sign(FileSystem& files, const fs::path& directory) { files.remove_all(directory / writer_sign_name); }
 
 Life life_of(const WriterSign& sign) {
-  if (sign.machine.empty() || sign.machine != machine_id() || sign.process <= 0) return Life::unknown;
-  if (kill(static_cast<pid_t>(sign.process), 0) != 0 && errno == ESRCH) return Life::ended;
-  const auto line = line_of_process(sign.process);
-  if (!line) return Life::unknown;
-  const bool is_dead = line->state == 'Z' || line->state == 'X';
-  return is_dead || line->started != sign.started ? Life::ended : Life::goes_on;
+  if (sign.machine.empty() || sign.machine != space_of_processes() || sign.process <= 0) return Life::unknown;
+  const auto status = status_of(sign.process);
+  if (!status) {
+    const bool is_gone = kill(static_cast<pid_t>(sign.process), 0) != 0 && errno == ESRCH;
+    return is_gone ? Life::ended : Life::unknown;
+  }
+  const bool is_dead = status->state == 'Z' || status->state == 'X';
+  return is_dead || fmt::format("{}", status->start) != sign.started ? Life::ended : Life::goes_on;
 }
 
 }  // namespace trireme::checkpoint

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
+#include "trireme/core/file.hpp"
 #include "trireme/core/json_fault.hpp"
 
 namespace trireme {
@@ -22,10 +21,8 @@ bool says_nothing(const nlohmann::json& value) {
 ConfigFile::ConfigFile(const std::filesystem::path& path, std::string what) : what_(std::move(what)), path_(path.string()) {
   std::string text;
   try {
-    std::ifstream file(path, std::ios::binary);
-    file.exceptions(std::ios::badbit | (file ? std::ios::goodbit : std::ios::failbit));
-    text.assign(std::istreambuf_iterator<char>(file), {});
-  } catch (const std::ios_base::failure&) {  // a folder, or a file that is not there
+    text = File::open(path).content();
+  } catch (const Error&) {  // a folder, or a file that is not there
     throw Error({.code = ErrorCode::io,
                  .message = what_ + " can't be read",
                  .path = path_,

@@ -1,7 +1,6 @@
 #include "models/pretrained_folder.hpp"
 
 #include <exception>
-#include <fstream>
 #include <span>
 #include <system_error>
 
@@ -64,11 +63,16 @@ void write_text(const std::string& text, const std::filesystem::path& path) {
   file.commit();
 }
 
+// Discarded where there is no file, or no JSON in it.
+nlohmann::ordered_json json_in(const std::filesystem::path& path) {
+  const std::string text = std::filesystem::exists(path) ? File::open(path).content() : "";
+  return nlohmann::ordered_json::parse(text, nullptr, false);
+}
+
 // The only one that the folder has.
 void write_chat_template(const std::string& text, const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "tokenizer_config.json";
-  std::ifstream file(path);
-  auto config = nlohmann::ordered_json::parse(file, nullptr, false);
+  auto config = json_in(path);
   if (config.is_object() && config.erase("chat_template") > 0) write_json(config, path);
   write_text(text, folder / "chat_template.jinja");
 }
@@ -77,8 +81,7 @@ void write_chat_template(const std::string& text, const std::filesystem::path& f
 // says.
 void take_special_tokens(nlohmann::ordered_json& config, const std::filesystem::path& from) {
   if (from.empty()) return;
-  std::ifstream file(from / "config.json");
-  const auto known = nlohmann::json::parse(file, nullptr, false);
+  const auto known = json_in(from / "config.json");
   for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"}) {
     const auto found = known.is_object() ? known.find(key) : known.end();
     const bool is_known = known.is_object() && found != known.end() && (found->is_number_integer() || found->is_array());

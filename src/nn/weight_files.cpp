@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/file.hpp"
 #include "trireme/core/float16.hpp"
 #include "trireme/core/json_fault.hpp"
 
@@ -40,8 +39,7 @@ void widen(const std::vector<std::byte>& bytes, std::vector<float>& values) {
 }  // namespace
 
 std::map<std::string, std::string> read_shard_index(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = File::open(path).content();
   const auto index = nlohmann::json::parse(text, nullptr, false);
   if (!index.is_object()) refuse_index(path, "is no JSON object" + why_no_json(text));
   const auto map = index.find("weight_map");

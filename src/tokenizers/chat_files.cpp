@@ -3,15 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <initializer_list>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "tokenizers/jinja_form.hpp"
 #include "tokenizers/known_templates.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/file.hpp"
 #include "trireme/core/json_fault.hpp"
 #include "trireme/tokenizers/chat_template.hpp"
 
@@ -27,9 +26,8 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 
 // An object, or null where there is no file.
 json object_in(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return {};
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!std::filesystem::exists(path)) return {};
+  const std::string text = File::open(path).content();
   json object = json::parse(text, nullptr, false);
   if (object.is_object()) return object;
   throw Error({.code = ErrorCode::corrupt_file,
@@ -77,8 +75,7 @@ struct FoundTemplate {
 // The template that conversations have.
 FoundTemplate template_in(const std::filesystem::path& folder) {
   const std::filesystem::path own = folder / "chat_template.jinja";
-  std::ifstream file(own);
-  if (file.good()) return {own, {std::istreambuf_iterator<char>(file), {}}};
+  if (std::filesystem::exists(own)) return {own, File::open(own).content()};
   const std::filesystem::path config_path = folder / "tokenizer_config.json";
   const json config = object_in(config_path);
   if (!config.is_object() || !config.contains("chat_template")) return {};

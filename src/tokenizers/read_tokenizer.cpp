@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
-#include <iterator>
+#include <span>
+#include <sstream>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -17,25 +18,17 @@
 #include "tokenizers/utf8.hpp"
 #include "tokenizers/wordpiece.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/file.hpp"
 #include "trireme/core/json_fault.hpp"
 
 namespace trireme::tokenizers {
 namespace {
 
-std::ifstream opened(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code unknown;
-  if (!file || std::filesystem::is_directory(path, unknown)) {
-    throw Error({.code = ErrorCode::io, .message = "a tokenizer's file can't be read", .path = path.string()});
-  }
-  return file;
-}
-
 // Lines without their ends.
 std::vector<std::string> lines_of(const std::filesystem::path& path) {
-  std::ifstream file = opened(path);
+  std::istringstream text(File::open(path).content());
   std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(text, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     lines.push_back(std::move(line));
   }
@@ -97,8 +90,7 @@ std::shared_ptr<const detail::Codec> read_vocab_txt(const std::filesystem::path&
 }
 
 std::shared_ptr<const detail::Codec> gpt2_codec(const std::filesystem::path& vocabulary, const std::filesystem::path& merges) {
-  std::ifstream file = opened(vocabulary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = File::open(vocabulary).content();
   const auto tokens = nlohmann::json::parse(text, nullptr, false);
   if (tokens.is_discarded()) {
     throw Error({.code = ErrorCode::corrupt_file,
@@ -161,10 +153,9 @@ std::string file_of_tokenizer(const std::filesystem::path& folder) {
 
 // Meta's folders call a file of tiktoken tokenizer.model.
 std::shared_ptr<const detail::Codec> read_model_file(const std::filesystem::path& path) {
-  std::ifstream file = opened(path);
-  std::string begin(1024, '\0');
-  file.read(begin.data(), std::ssize(begin));
-  begin.resize(static_cast<std::size_t>(file.gcount()));
+  const File file = File::open(path);
+  std::string begin(std::min<std::size_t>(file.size(), 1024), '\0');
+  file.read_at(std::as_writable_bytes(std::span(begin)), 0);
   const auto refuse = [&](const char* message, const char* hint) {
     throw Error({.code = ErrorCode::invalid_argument, .message = message, .path = path.string(), .hint = hint});
   };

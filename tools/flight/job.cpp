@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "comm/flight/flight_signals.hpp"
+#include "core/process.hpp"
 #include "trireme/core/error.hpp"
 
 using namespace trireme::comm;
@@ -27,7 +28,7 @@ RankState state_of(const RankView& view) {
   if (header.state == FlightState::finished) return RankState::finished;
   if (header.state == FlightState::failed) return RankState::failed;
   if (view.local) {
-    const auto process = status_of(header.process, header.process);
+    const auto process = status_of(header.process);
     const auto thread = status_of(header.process, header.thread);
     const bool here = process && thread && process->start == header.process_start && process->state != 'Z' &&
                       process->state != 'X' && thread->state != 'Z' && thread->state != 'X';

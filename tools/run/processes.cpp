@@ -9,20 +9,14 @@
 
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
-#include <sstream>
 #include <string>
+
+#include "core/process.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::vector<LivingProcess> living_processes() {
   std::vector<LivingProcess> living;
@@ -30,20 +24,12 @@ std::vector<LivingProcess> living_processes() {
   for (auto entry = fs::directory_iterator("/proc", failure); !failure && entry != fs::directory_iterator();
        entry.increment(failure)) {
     const std::string name = entry->path().filename();
-    LivingProcess process;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), process.id);
+    pid_t id = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
     if (error != std::errc() || end != name.data() + name.size()) continue;
-    const std::string text = content_of(entry->path() / "stat");
-    const std::size_t name_end = text.rfind(')');  // the second field is the program's name
-    if (name_end == std::string::npos) continue;   // it is gone
-    std::istringstream rest(text.substr(name_end + 1));
-    char state = 0;
-    pid_t group = 0;
-    rest >> state >> process.parent >> group >> process.session;
-    std::string field;
-    for (int number = 7; number <= 21; ++number) rest >> field;
-    rest >> process.start;
-    if (rest && state != 'Z' && state != 'X') living.push_back(process);
+    const auto status = trireme::status_of(id);
+    if (!status || status->state == 'Z' || status->state == 'X') continue;
+    living.push_back({.id = id, .parent = status->parent, .session = status->session, .start = status->start});
   }
   return living;
 }
@@ -67,7 +53,9 @@ std::vector<LivingProcess> family_of(pid_t head) {
 }
 
 bool has_variable(pid_t process, std::string_view text) {
-  std::string environment = '\0' + content_of(fmt::format("/proc/{}/environ", process)) + '\0';
+  const auto variables = trireme::read_system_text(fmt::format("/proc/{}/environ", process));
+  if (!variables) return false;
+  const std::string environment = '\0' + *variables + '\0';
   const std::string end = text.ends_with('=') ? "" : std::string(1, '\0');
   return environment.find('\0' + std::string(text) + end) != std::string::npos;
 }

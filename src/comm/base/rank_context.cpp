@@ -9,6 +9,7 @@
 #include <new>
 
 #include "comm/flight/flight_signals.hpp"
+#include "core/process.hpp"
 #include "trireme/comm/base/group.hpp"
 #include "trireme/core/exit_code.hpp"
 #include "trireme/core/log.hpp"
@@ -32,7 +33,7 @@ constexpr std::chrono::seconds between_checks{1};
 bool has_ended(const NodeControl::OwnProcess& process) {
   static const std::uint64_t machine = this_machine();
   if (process.machine != machine) return false;
-  const auto status = status_of(process.id, process.id);
+  const auto status = status_of(process.id);
   if (!status) return kill(process.id, 0) != 0 && errno == ESRCH;  // /proc can't be read, or there is none
   return status->start != process.start || status->state == 'Z' || status->state == 'X';
 }
@@ -95,7 +96,7 @@ void RankContext::throw_failure() const {
 
 void RankContext::note_process() {
   const auto process = static_cast<std::int32_t>(getpid());
-  const auto status = status_of(process, process);
+  const auto status = status_of(process);
   if (!status) return;  // there is no /proc to look into
   node_->note_process(place_.node_rank,
                       {.world_rank = place_.rank, .id = process, .start = status->start, .machine = this_machine()});

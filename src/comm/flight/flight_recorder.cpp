@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "comm/flight/flight_signals.hpp"
+#include "core/process.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/file.hpp"
 
@@ -126,7 +127,7 @@ FlightRecorder::FlightRecorder(const std::filesystem::path& folder, const Flight
   header_->job = owner.job;
   header_->process = static_cast<std::int32_t>(getpid());
   header_->thread = static_cast<std::int32_t>(syscall(SYS_gettid));
-  header_->process_start = status_of(header_->process, header_->process).value_or(ProcessStatus{}).start;
+  header_->process_start = status_of(header_->process).value_or(ProcessStatus{}).start;
   header_->machine = this_machine();
   header_->start_steady = now();
   header_->start_wall = std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count();

@@ -1,18 +1,16 @@
 #include "comm/flight/flight_signals.hpp"
 
-#include <fmt/format.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <mutex>
-#include <sstream>
 #include <string>
+
+#include "core/process.hpp"
 
 namespace trireme::comm {
 namespace {
@@ -66,11 +64,6 @@ void uninstall() {
   }
 }
 
-std::string content_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 }  // namespace
 
 void watch_signals(FlightHeader* header) {
@@ -93,26 +86,6 @@ void unwatch_signals(FlightHeader* header) {
   }
 }
 
-std::optional<ProcessStatus> status_of(std::int32_t process, std::int32_t thread) {
-  const std::string text = content_of(fmt::format("/proc/{}/task/{}/stat", process, thread));
-  const std::size_t name_end = text.rfind(')');  // the second field is the program's name
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream rest(text.substr(name_end + 1));
-  ProcessStatus status;
-  rest >> status.state;
-  std::string field;
-  for (int number = 4; number <= 21; ++number) rest >> field;
-  rest >> status.start;
-  if (!rest) return std::nullopt;
-  return status;
-}
-
-std::uint64_t this_machine() {
-  std::array<char, 64> space{};
-  const ssize_t bytes = readlink("/proc/self/ns/pid", space.data(), space.size());
-  const std::string text = content_of("/proc/sys/kernel/random/boot_id") +
-                           std::string(space.data(), static_cast<std::size_t>(bytes > 0 ? bytes : 0));
-  return std::hash<std::string>{}(text);
-}
+std::uint64_t this_machine() { return std::hash<std::string>{}(space_of_processes()); }
 
 }  // namespace trireme::comm

@@ -11,13 +11,14 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <random>
 #include <sstream>
 #include <string>
 #include <utility>
 
-#include "comm/flight/flight_signals.hpp"
+#include "core/process.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::comm {
@@ -59,7 +60,7 @@ int port_of(const Socket& socket) {
 }
 
 std::string written(const Post& post) {
-  std::string text = fmt::format("{} {} {}", post.machine, post.password, post.port);
+  std::string text = fmt::format("{} {} {}", post.network, post.password, post.port);
   for (const std::string& address : post.addresses) text += ' ' + address;
   return text;
 }
@@ -70,7 +71,7 @@ std::vector<Post> read_posts(const std::vector<std::string>& texts) {
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
     std::istringstream words(texts[rank]);
     Post post{.rank = static_cast<int>(rank)};
-    if (!(words >> post.machine >> post.password >> post.port)) continue;
+    if (!(words >> post.network >> post.password >> post.port)) continue;
     for (std::string address; words >> address;) post.addresses.push_back(address);
     posts.push_back(std::move(post));
   }
@@ -85,9 +86,9 @@ Password password_bytes(std::uint64_t password) {
 
 // An address that this machine has too leads to itself: such are those of bridges for containers.
 Socket go_to(const Post& post, const Post& own) {
-  const bool same_machine = post.machine == own.machine;
-  for (const std::string& address : same_machine ? std::vector<std::string>{"127.0.0.1"} : post.addresses) {
-    if (!same_machine && std::ranges::find(own.addresses, address) != own.addresses.end()) continue;
+  const bool same_network = post.network == own.network;
+  for (const std::string& address : same_network ? std::vector<std::string>{"127.0.0.1"} : post.addresses) {
+    if (!same_network && std::ranges::find(own.addresses, address) != own.addresses.end()) continue;
     try {
       return connect_to(address, post.port, longest_connect);
     } catch (const Error&) {  // perhaps by the next one
@@ -116,7 +117,7 @@ Socket await(const Socket& listener, std::uint64_t password) {
 }  // namespace
 
 NodeWatch::NodeWatch(std::shared_ptr<RankContext> context, const Exchange& exchange, bool is_first)
-    : context_(std::move(context)), own_{.rank = context_->rank(), .machine = this_machine()} {
+    : context_(std::move(context)), own_{.rank = context_->rank(), .network = std::hash<std::string>{}(space_of_network())} {
   if (is_first) {
     std::random_device random;
     own_.password = std::uint64_t{random()} << 32 | random();
@@ -128,14 +129,20 @@ NodeWatch::NodeWatch(std::shared_ptr<RankContext> context, const Exchange& excha
     if (listener_) own_.port = port_of(listener_);
   }
   const std::vector<Post> posts = read_posts(exchange(is_first ? written(own_) : ""));
-  if (!is_first || posts.size() < 2) return;
+  if (posts.size() < 2) return;
+  if (!is_first) {
+    exchange("");
+    return;
+  }
   const auto me = static_cast<std::size_t>(std::ranges::find(posts, own_.rank, &Post::rank) - posts.begin());
   const Post& next = posts[(me + 1) % posts.size()];
   const Post& before = posts[(me + posts.size() - 1) % posts.size()];
   if (Socket socket = go_to(next, own_); socket && socket.send(password_bytes(next.password))) {
     watched_.push_back({.socket = std::move(socket), .post = next});
   }
-  if (listener_) {
+  // Who could not come is not waited for.
+  const std::vector<std::string> sent = exchange(watched_.empty() ? "nothing" : "password");
+  if (listener_ && sent[static_cast<std::size_t>(before.rank)] == "password") {
     if (Socket socket = await(listener_, own_.password)) watched_.push_back({.socket = std::move(socket), .post = before});
   }
   context_->add(this);
