@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/core/safetensors.hpp"
+#include "trireme/files/safetensors.hpp"
 
 // Reference results lie in tests/reference, whose README.md describes them, or where TRIREME_REFS says; real data lie outside
 // the repository, where TRIREME_DATA says.

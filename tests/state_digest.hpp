@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "trireme/core/digest.hpp"
 #include "trireme/core/state.hpp"
+#include "trireme/files/digest.hpp"
 
 namespace trireme::tests {
 

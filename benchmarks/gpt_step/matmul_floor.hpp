@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "trireme/models/gpt.hpp"
-#include "trireme/models/llama.hpp"
+#include "trireme/models/architectures/gpt.hpp"
+#include "trireme/models/architectures/llama.hpp"
 
 // One matrix product of a training step: c[batch, m, n] = op(a) op(b).
 struct Product {

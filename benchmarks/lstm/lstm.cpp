@@ -12,7 +12,7 @@
 #include "measurement/turns.hpp"
 #include "onednn_lstm.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/nn/recurrent.hpp"
+#include "trireme/nn/recurrent/recurrent.hpp"
 
 using namespace trireme;
 

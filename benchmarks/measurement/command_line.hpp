@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/models/gpt.hpp"
+#include "trireme/models/architectures/gpt.hpp"
 
 // What the number of an option may be.
 struct Bounds {

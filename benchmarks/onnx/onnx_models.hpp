@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/core/safetensors.hpp"
+#include "trireme/files/safetensors.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;

@@ -2,7 +2,7 @@
 // blocks?
 //   layer_costs_benchmark --ranks 2 --vocabulary 16384 [--json FILE]
 
-#include "trireme/models/layer_costs.hpp"
+#include "trireme/models/architectures/layer_costs.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/comm/launch/launch.hpp"
-#include "trireme/nn/divide_layers.hpp"
+#include "trireme/nn/staged/divide_layers.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"
 #include "trireme/parallel/pipeline/pipeline_timeline.hpp"

@@ -8,7 +8,7 @@
 #include "gpt_step/training_step.hpp"
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
-#include "trireme/core/digest.hpp"
+#include "trireme/files/digest.hpp"
 
 using namespace trireme;
 

@@ -9,7 +9,7 @@
 
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
-#include "trireme/core/digest.hpp"
+#include "trireme/files/digest.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;

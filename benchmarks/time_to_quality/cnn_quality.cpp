@@ -11,8 +11,8 @@
 
 #include "measurement/command_line.hpp"
 #include "time_to_quality/quality.hpp"
-#include "trireme/data/image_loader.hpp"
-#include "trireme/data/mnist.hpp"
+#include "trireme/data/images/mnist.hpp"
+#include "trireme/data/loaders/image_loader.hpp"
 #include "trireme/optim/learning_rate.hpp"
 #include "trireme/trireme.hpp"
 

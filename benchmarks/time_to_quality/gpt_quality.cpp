@@ -10,8 +10,8 @@
 
 #include "measurement/command_line.hpp"
 #include "time_to_quality/quality.hpp"
-#include "trireme/data/text.hpp"
-#include "trireme/data/window_loader.hpp"
+#include "trireme/data/loaders/window_loader.hpp"
+#include "trireme/data/text/text.hpp"
 #include "trireme/optim/learning_rate.hpp"
 #include "trireme/trireme.hpp"
 

@@ -7,8 +7,8 @@
 
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
-#include "trireme/data/text.hpp"
-#include "trireme/tokenizers/read_tokenizer.hpp"
+#include "trireme/data/text/text.hpp"
+#include "trireme/tokenizers/files/read_tokenizer.hpp"
 
 using namespace trireme;
 

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "trireme/core/philox.hpp"
-#include "trireme/data/content.hpp"
-#include "trireme/data/image_loader.hpp"
-#include "trireme/data/picture.hpp"
-#include "trireme/data/read_images.hpp"
+#include "trireme/data/images/picture.hpp"
+#include "trireme/data/images/read_images.hpp"
+#include "trireme/data/loaders/image_loader.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;

@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "training/even_windows.hpp"
-#include "trireme/data/content.hpp"
-#include "trireme/data/text.hpp"
-#include "trireme/data/token_dataset.hpp"
-#include "trireme/models/generate.hpp"
-#include "trireme/models/gpt.hpp"
-#include "trireme/models/gpt2_safetensors.hpp"
-#include "trireme/models/layer_costs.hpp"
-#include "trireme/tokenizers/tokenizer.hpp"
+#include "trireme/data/text/text.hpp"
+#include "trireme/data/text/token_dataset.hpp"
+#include "trireme/models/architectures/generate.hpp"
+#include "trireme/models/architectures/gpt.hpp"
+#include "trireme/models/architectures/layer_costs.hpp"
+#include "trireme/models/folders/gpt2_safetensors.hpp"
+#include "trireme/tokenizers/codecs/tokenizer.hpp"
 
 using namespace trireme;
 

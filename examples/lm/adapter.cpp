@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "trireme/core/error.hpp"
-#include "trireme/core/file.hpp"
-#include "trireme/models/adapter.hpp"
-#include "trireme/nn/lora.hpp"
+#include "trireme/files/file.hpp"
+#include "trireme/models/folders/adapter.hpp"
+#include "trireme/nn/weights/lora.hpp"
 
 using namespace trireme;
 using trainer::Differs;

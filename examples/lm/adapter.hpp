@@ -4,10 +4,10 @@
 #include <string>
 
 #include "trireme/autograd/lora_options.hpp"
-#include "trireme/models/bert.hpp"
-#include "trireme/models/gpt.hpp"
-#include "trireme/models/gpt_neox.hpp"
-#include "trireme/models/llama.hpp"
+#include "trireme/models/architectures/bert.hpp"
+#include "trireme/models/architectures/gpt.hpp"
+#include "trireme/models/architectures/gpt_neox.hpp"
+#include "trireme/models/architectures/llama.hpp"
 #include "trireme/trainer/command_line.hpp"
 #include "trireme/trainer/run.hpp"
 

@@ -13,10 +13,9 @@
 #include <vector>
 
 #include "trireme/core/error.hpp"
-#include "trireme/core/file.hpp"
-#include "trireme/data/content.hpp"
-#include "trireme/data/text.hpp"
-#include "trireme/tokenizers/read_tokenizer.hpp"
+#include "trireme/data/text/text.hpp"
+#include "trireme/files/file.hpp"
+#include "trireme/tokenizers/files/read_tokenizer.hpp"
 
 using namespace trireme;
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "recipe.hpp"
-#include "trireme/data/conversations.hpp"
-#include "trireme/data/mask_tokens.hpp"
-#include "trireme/data/token_dataset.hpp"
-#include "trireme/tokenizers/tokenizer.hpp"
+#include "trireme/data/documents/conversations.hpp"
+#include "trireme/data/text/mask_tokens.hpp"
+#include "trireme/data/text/token_dataset.hpp"
+#include "trireme/tokenizers/codecs/tokenizer.hpp"
 
 struct Corpus {
   trireme::data::TokenDataset tokens;

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "trireme/core/error.hpp"
-#include "trireme/models/hugging_face.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 
 using namespace trireme;
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "recipe.hpp"
-#include "trireme/models/bert.hpp"
-#include "trireme/models/gpt.hpp"
-#include "trireme/models/gpt_neox.hpp"
-#include "trireme/models/llama.hpp"
-#include "trireme/tokenizers/tokenizer.hpp"
+#include "trireme/models/architectures/bert.hpp"
+#include "trireme/models/architectures/gpt.hpp"
+#include "trireme/models/architectures/gpt_neox.hpp"
+#include "trireme/models/architectures/llama.hpp"
+#include "trireme/tokenizers/codecs/tokenizer.hpp"
 
 // What --model may say beside folders.
 std::vector<std::string> names_of_sizes();

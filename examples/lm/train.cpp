@@ -15,7 +15,7 @@
 #include "corpus.hpp"
 #include "models.hpp"
 #include "training/even_windows.hpp"
-#include "trireme/models/hugging_face.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;

@@ -7,7 +7,7 @@
 #include "models.hpp"
 #include "train.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/tokenizers/chat_template.hpp"
+#include "trireme/tokenizers/chat/chat_template.hpp"
 #include "trireme/trainer/launch.hpp"
 
 using namespace trireme;

@@ -5,10 +5,9 @@
 #include <optional>
 #include <span>
 
-#include "trireme/core/safetensors.hpp"
-#include "trireme/data/content.hpp"
-#include "trireme/data/text.hpp"
-#include "trireme/data/vocabulary.hpp"
+#include "trireme/data/text/text.hpp"
+#include "trireme/data/text/vocabulary.hpp"
+#include "trireme/files/safetensors.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;

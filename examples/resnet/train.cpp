@@ -1,7 +1,6 @@
 #include "train.hpp"
 
 #include "training/image_classifier.hpp"
-#include "trireme/data/content.hpp"
 
 using namespace trireme;
 

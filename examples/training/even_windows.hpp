@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "trireme/data/window_loader.hpp"
-#include "trireme/data/window_sampler.hpp"
+#include "trireme/data/loaders/window_loader.hpp"
+#include "trireme/data/loaders/window_sampler.hpp"
 
 // Some windows of a text, at even distances from each other, by which language models are validated.
 struct EvenWindows {

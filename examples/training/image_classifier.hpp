@@ -7,10 +7,10 @@
 #include <string>
 
 #include "training/image_recipe.hpp"
-#include "trireme/data/image_loader.hpp"
-#include "trireme/data/normalized_images.hpp"
-#include "trireme/data/read_images.hpp"
-#include "trireme/nn/metrics.hpp"
+#include "trireme/data/images/normalized_images.hpp"
+#include "trireme/data/images/read_images.hpp"
+#include "trireme/data/loaders/image_loader.hpp"
+#include "trireme/nn/base/metrics.hpp"
 #include "trireme/trireme.hpp"
 
 // A model that learns from targets of which a share is spread over all classes.

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "training/recipe.hpp"
-#include "trireme/data/augmentation.hpp"
+#include "trireme/data/images/augmentation.hpp"
 
 // What trainers of classifiers of images can be told beside a Recipe.
 struct ImageRecipe : Recipe {

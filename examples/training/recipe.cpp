@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "trireme/core/error.hpp"
-#include "trireme/core/file.hpp"
+#include "trireme/files/file.hpp"
 
 using namespace trireme;
 using trainer::CommandLine;

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "trireme/data/image_batch.hpp"
-#include "trireme/data/on_device.hpp"
-#include "trireme/data/token_batch.hpp"
+#include "trireme/data/images/image_batch.hpp"
+#include "trireme/data/sources/on_device.hpp"
+#include "trireme/data/text/token_batch.hpp"
 #include "trireme/device/with_device.hpp"
 #include "trireme/optim/named.hpp"
 #include "trireme/precision/policy.hpp"

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "training/image_classifier.hpp"
-#include "trireme/data/content.hpp"
-#include "trireme/data/read_image_folder.hpp"
-#include "trireme/models/hugging_face.hpp"
+#include "trireme/data/images/read_image_folder.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 
 using namespace trireme;
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "training/image_recipe.hpp"
-#include "trireme/models/vision_transformer.hpp"
+#include "trireme/models/architectures/vision_transformer.hpp"
 
 // What train_vit can be told beside the options of a run.
 struct VitRecipe : ImageRecipe {

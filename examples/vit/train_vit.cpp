@@ -8,7 +8,7 @@
 
 #include "train.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/models/hugging_face.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 
 using namespace trireme;
 using trainer::Differs;

@@ -8,8 +8,8 @@
 #include "checkpoint/directory.hpp"
 #include "checkpoint/part_reader.hpp"
 #include "checkpoint/saved_files.hpp"
-#include "trireme/core/digest.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/files/digest.hpp"
 
 namespace trireme::checkpoint {
 

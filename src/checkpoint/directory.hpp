@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trireme/checkpoint/checkpoints.hpp"
-#include "trireme/core/file_system.hpp"
+#include "trireme/files/file_system.hpp"
 
 // Names and moves of folders in a directory of checkpoints, by rank 0 alone.
 namespace trireme::checkpoint {

@@ -9,7 +9,7 @@
 
 #include "checkpoint/json.hpp"
 #include "checkpoint/manifest_format.hpp"
-#include "trireme/core/crc32c.hpp"
+#include "trireme/files/crc32c.hpp"
 
 namespace trireme::checkpoint {
 namespace {

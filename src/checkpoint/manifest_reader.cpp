@@ -11,8 +11,8 @@
 #include "checkpoint/json_cursor.hpp"
 #include "checkpoint/manifest_format.hpp"
 #include "trireme/checkpoint/manifest.hpp"
-#include "trireme/core/crc32c.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/files/crc32c.hpp"
 
 namespace trireme::checkpoint {
 namespace {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "trireme/core/crc32c.hpp"
-#include "trireme/core/digest.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/files/crc32c.hpp"
+#include "trireme/files/digest.hpp"
 
 namespace trireme::checkpoint {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "trireme/checkpoint/manifest.hpp"
-#include "trireme/core/file_system.hpp"
 #include "trireme/core/state.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::checkpoint {
 

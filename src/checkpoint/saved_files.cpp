@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/core/crc32c.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/files/crc32c.hpp"
 
 namespace trireme::checkpoint {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "trireme/checkpoint/manifest.hpp"
-#include "trireme/core/file_system.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::checkpoint {
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "checkpoint/json.hpp"
-#include "trireme/core/crc32c.hpp"
-#include "trireme/core/digest.hpp"
-#include "trireme/core/safetensors.hpp"
+#include "trireme/files/crc32c.hpp"
+#include "trireme/files/digest.hpp"
+#include "trireme/files/safetensors.hpp"
 
 namespace trireme::checkpoint {
 namespace {

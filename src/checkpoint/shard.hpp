@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "checkpoint/plan.hpp"
-#include "trireme/core/file_system.hpp"
 #include "trireme/core/state.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::checkpoint {
 

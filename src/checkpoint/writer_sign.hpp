@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "trireme/core/file_system.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::checkpoint {
 

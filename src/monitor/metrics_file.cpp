@@ -15,8 +15,8 @@
 #include <utility>
 
 #include "trireme/core/error.hpp"
-#include "trireme/core/file.hpp"
 #include "trireme/core/parse_number.hpp"
+#include "trireme/files/file.hpp"
 
 namespace trireme::monitor {
 

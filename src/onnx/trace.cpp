@@ -5,8 +5,8 @@
 #include <cmath>
 #include <span>
 
-#include "trireme/core/crc32c.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/files/crc32c.hpp"
 
 namespace trireme::onnx {
 

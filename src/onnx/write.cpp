@@ -7,8 +7,8 @@
 #include "onnx/graph.hpp"
 #include "onnx/message.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/file.hpp"
 #include "trireme/core/version.hpp"
+#include "trireme/files/file.hpp"
 
 // The messages of ONNX (the public onnx.proto), as far as an export needs them. Weights are in memory one at a time.
 namespace trireme::onnx {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "trireme/core/error.hpp"
-#include "trireme/core/file.hpp"
-#include "trireme/core/file_system.hpp"
+#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::parallel {
 namespace {

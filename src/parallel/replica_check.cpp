@@ -8,8 +8,8 @@
 
 #include "parallel/planes.hpp"
 #include "trireme/comm/base/require_same.hpp"
-#include "trireme/core/digest.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/files/digest.hpp"
 
 namespace trireme::parallel {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "parallel/planes.hpp"
-#include "trireme/core/digest.hpp"
+#include "trireme/files/digest.hpp"
 
 namespace trireme::parallel {
 namespace {

@@ -11,9 +11,9 @@
 #include "trainer/signals.hpp"
 #include "trireme/comm/base/require_same.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/file_content.hpp"
+#include "trireme/files/file_content.hpp"
 #include "trireme/monitor/registry.hpp"
-#include "trireme/nn/metrics.hpp"
+#include "trireme/nn/base/metrics.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"
 

@@ -12,9 +12,9 @@
 #include "trainer/settings.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/checkpoint/claim.hpp"
-#include "trireme/core/run_status.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/core/step_summary.hpp"
+#include "trireme/files/run_status.hpp"
 #include "trireme/trainer/options.hpp"
 #include "trireme/trainer/run.hpp"
 

@@ -6,8 +6,8 @@
 
 #include "gradient_check.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/nn/convolution.hpp"
-#include "trireme/nn/layers.hpp"
+#include "trireme/nn/convolution/convolution.hpp"
+#include "trireme/nn/layers/layers.hpp"
 #include "trireme/ops/convolution/convolution.hpp"
 #include "trireme/ops/elementwise/cast.hpp"
 #include "trireme/ops/matmul/batched_matmul.hpp"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "trireme/nn/layers.hpp"
+#include "trireme/nn/layers/layers.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 

@@ -8,8 +8,8 @@
 #include "diary.hpp"
 #include "gradient_check.hpp"
 #include "trireme/autograd/functions.hpp"
-#include "trireme/nn/layers.hpp"
-#include "trireme/nn/normalization.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/nn/norm/normalization.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"
 
 using namespace trireme;

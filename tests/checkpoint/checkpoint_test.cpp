@@ -14,8 +14,8 @@
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/file_system.hpp"
 #include "trireme/core/log.hpp"
+#include "trireme/files/file_system.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/core/file_system.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::test {
 

@@ -13,10 +13,10 @@
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/data/arrays/read_npy.hpp"
-#include "trireme/data/arrays/series_windows.hpp"
-#include "trireme/data/evaluation_batches.hpp"
-#include "trireme/data/loader.hpp"
+#include "trireme/data/loaders/evaluation_batches.hpp"
+#include "trireme/data/loaders/loader.hpp"
+#include "trireme/data/tables/read_npy.hpp"
+#include "trireme/data/tables/series_windows.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "data/augment.hpp"
-#include "data/image_transforms.hpp"
+#include "data/images/augment.hpp"
+#include "data/images/image_transforms.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/image_loader.hpp"
+#include "trireme/data/loaders/image_loader.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

@@ -1,5 +1,3 @@
-#include "trireme/data/content.hpp"
-
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,11 +11,12 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/file_content.hpp"
-#include "trireme/data/document_loader.hpp"
-#include "trireme/data/loader.hpp"
-#include "trireme/data/token_windows.hpp"
-#include "trireme/data/window_loader.hpp"
+#include "trireme/data/loaders/document_loader.hpp"
+#include "trireme/data/loaders/loader.hpp"
+#include "trireme/data/loaders/token_windows.hpp"
+#include "trireme/data/loaders/window_loader.hpp"
+#include "trireme/data/text/text.hpp"
+#include "trireme/files/file_content.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

@@ -1,4 +1,4 @@
-#include "trireme/data/conversations.hpp"
+#include "trireme/data/documents/conversations.hpp"
 
 #include <fstream>
 #include <string>
@@ -7,7 +7,7 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/text_batch.hpp"
+#include "trireme/data/text/text_batch.hpp"
 
 using namespace trireme;
 using data::no_target;

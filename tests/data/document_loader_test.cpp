@@ -1,4 +1,4 @@
-#include "trireme/data/document_loader.hpp"
+#include "trireme/data/loaders/document_loader.hpp"
 
 #include <algorithm>
 #include <set>
@@ -6,9 +6,9 @@
 
 #include "catch.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/batch_loader.hpp"
-#include "trireme/data/evaluation_batches.hpp"
-#include "trireme/data/text_batch.hpp"
+#include "trireme/data/loaders/batch_loader.hpp"
+#include "trireme/data/loaders/evaluation_batches.hpp"
+#include "trireme/data/text/text_batch.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

@@ -1,11 +1,11 @@
-#include "trireme/data/documents.hpp"
+#include "trireme/data/documents/documents.hpp"
 
 #include <vector>
 
 #include "catch.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/split_documents.hpp"
-#include "trireme/data/text_batch.hpp"
+#include "trireme/data/documents/split_documents.hpp"
+#include "trireme/data/text/text_batch.hpp"
 
 using namespace trireme;
 using data::no_target;

@@ -1,4 +1,4 @@
-#include "trireme/data/evaluation_batches.hpp"
+#include "trireme/data/loaders/evaluation_batches.hpp"
 
 #include <numeric>
 #include <ranges>
@@ -7,7 +7,7 @@
 
 #include "catch.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/token_windows.hpp"
+#include "trireme/data/loaders/token_windows.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

@@ -1,10 +1,10 @@
-#include "data/gzip.hpp"
+#include "data/sources/gzip.hpp"
 
 #include "catch.hpp"
 #include "data/image_files.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/mnist.hpp"
+#include "trireme/data/images/mnist.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "data/decode_picture.hpp"
 #include "data/image_files.hpp"
+#include "data/images/decode_picture.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/picture.hpp"
-#include "trireme/data/read_image_folder.hpp"
+#include "trireme/data/images/picture.hpp"
+#include "trireme/data/images/read_image_folder.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

@@ -4,9 +4,9 @@
 
 #include "catch.hpp"
 #include "fixtures.hpp"
-#include "trireme/data/cifar10.hpp"
-#include "trireme/data/image_loader.hpp"
-#include "trireme/data/mnist.hpp"
+#include "trireme/data/images/cifar10.hpp"
+#include "trireme/data/images/mnist.hpp"
+#include "trireme/data/loaders/image_loader.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

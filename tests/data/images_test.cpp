@@ -6,9 +6,9 @@
 #include "data/image_files.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/cifar10.hpp"
-#include "trireme/data/image_loader.hpp"
-#include "trireme/data/mnist.hpp"
+#include "trireme/data/images/cifar10.hpp"
+#include "trireme/data/images/mnist.hpp"
+#include "trireme/data/loaders/image_loader.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

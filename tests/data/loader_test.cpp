@@ -1,4 +1,4 @@
-#include "trireme/data/loader.hpp"
+#include "trireme/data/loaders/loader.hpp"
 
 #include <fmt/format.h>
 
@@ -15,10 +15,10 @@
 #include "catch.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/data/batch_loader.hpp"
-#include "trireme/data/batch_share.hpp"
-#include "trireme/data/image_loader.hpp"
-#include "trireme/data/window_loader.hpp"
+#include "trireme/data/loaders/batch_loader.hpp"
+#include "trireme/data/loaders/image_loader.hpp"
+#include "trireme/data/loaders/window_loader.hpp"
+#include "trireme/data/sources/batch_share.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

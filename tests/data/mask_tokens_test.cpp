@@ -1,4 +1,4 @@
-#include "trireme/data/mask_tokens.hpp"
+#include "trireme/data/text/mask_tokens.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -9,11 +9,11 @@
 #include "data/image_files.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/loader.hpp"
-#include "trireme/data/masks/masked_images.hpp"
-#include "trireme/data/masks/read_image_pairs.hpp"
-#include "trireme/data/picture.hpp"
-#include "trireme/data/read_image.hpp"
+#include "trireme/data/images/masked_images.hpp"
+#include "trireme/data/images/picture.hpp"
+#include "trireme/data/images/read_image.hpp"
+#include "trireme/data/images/read_image_pairs.hpp"
+#include "trireme/data/loaders/loader.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

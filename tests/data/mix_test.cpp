@@ -1,4 +1,4 @@
-#include "data/mix.hpp"
+#include "data/images/mix.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/operators.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/image_loader.hpp"
+#include "trireme/data/loaders/image_loader.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

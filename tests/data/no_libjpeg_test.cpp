@@ -2,7 +2,7 @@
 #include "data/image_files.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/read_image_folder.hpp"
+#include "trireme/data/images/read_image_folder.hpp"
 
 using namespace trireme;
 

@@ -2,7 +2,7 @@
 #include "data/image_files.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/mnist.hpp"
+#include "trireme/data/images/mnist.hpp"
 
 using namespace trireme;
 

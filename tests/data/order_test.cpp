@@ -5,8 +5,8 @@
 
 #include "catch.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/permutation.hpp"
-#include "trireme/data/window_loader.hpp"
+#include "trireme/data/loaders/window_loader.hpp"
+#include "trireme/data/sources/permutation.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

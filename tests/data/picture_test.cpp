@@ -1,4 +1,4 @@
-#include "trireme/data/picture.hpp"
+#include "trireme/data/images/picture.hpp"
 
 #include <limits>
 #include <vector>

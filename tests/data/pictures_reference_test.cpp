@@ -9,7 +9,7 @@
 #include "fixtures.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/read_image_folder.hpp"
+#include "trireme/data/images/read_image_folder.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

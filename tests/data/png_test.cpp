@@ -5,7 +5,7 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/picture.hpp"
+#include "trireme/data/images/picture.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

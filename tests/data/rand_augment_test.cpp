@@ -1,4 +1,4 @@
-#include "data/rand_augment.hpp"
+#include "data/images/rand_augment.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "data/image_levels.hpp"
+#include "data/images/image_levels.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/data/image_loader.hpp"
+#include "trireme/data/loaders/image_loader.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

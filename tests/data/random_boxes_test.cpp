@@ -1,4 +1,4 @@
-#include "data/random_boxes.hpp"
+#include "data/images/random_boxes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "data/augment.hpp"
-#include "data/decode_picture.hpp"
+#include "data/images/augment.hpp"
+#include "data/images/decode_picture.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/image_loader.hpp"
+#include "trireme/data/loaders/image_loader.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

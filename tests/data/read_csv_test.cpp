@@ -1,4 +1,4 @@
-#include "trireme/data/read_csv.hpp"
+#include "trireme/data/tables/read_csv.hpp"
 
 #include <fstream>
 #include <string>

@@ -1,4 +1,4 @@
-#include "trireme/data/read_images.hpp"
+#include "trireme/data/images/read_images.hpp"
 
 #include "catch.hpp"
 #include "data/image_files.hpp"

@@ -1,4 +1,4 @@
-#include "trireme/data/table.hpp"
+#include "trireme/data/tables/table.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 
 #include "catch.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/evaluation_batches.hpp"
-#include "trireme/data/loader.hpp"
+#include "trireme/data/loaders/evaluation_batches.hpp"
+#include "trireme/data/loaders/loader.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

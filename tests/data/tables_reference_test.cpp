@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "fixtures.hpp"
-#include "trireme/data/read_csv.hpp"
+#include "trireme/data/tables/read_csv.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

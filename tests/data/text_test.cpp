@@ -1,4 +1,4 @@
-#include "trireme/data/text.hpp"
+#include "trireme/data/text/text.hpp"
 
 #include <sys/stat.h>
 
@@ -7,8 +7,8 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/token_dataset.hpp"
-#include "trireme/data/vocabulary.hpp"
+#include "trireme/data/text/token_dataset.hpp"
+#include "trireme/data/text/vocabulary.hpp"
 
 using namespace trireme;
 using namespace trireme::data;

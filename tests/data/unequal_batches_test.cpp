@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "trireme/nn/layers.hpp"
+#include "trireme/nn/layers/layers.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/testing/ranks.hpp"

@@ -11,8 +11,8 @@
 #include <map>
 #include <optional>
 
-#include "trireme/core/digest.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/files/digest.hpp"
 #include "trireme/testing/ranks.hpp"
 #include "trireme/trireme.hpp"
 

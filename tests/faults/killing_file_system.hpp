@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/core/file_system.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::tests {
 

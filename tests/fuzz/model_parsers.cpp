@@ -9,14 +9,14 @@
 #include <memory>
 
 #include "fuzz/inputs.hpp"
-#include "nn/weight_files.hpp"
+#include "nn/weights/weight_files.hpp"
 #include "temporary_folder.hpp"
-#include "tokenizers/folder_tokens.hpp"
-#include "tokenizers/tiktoken.hpp"
-#include "tokenizers/tokenizer_json.hpp"
-#include "trireme/data/conversations.hpp"
-#include "trireme/models/adapter.hpp"
-#include "trireme/models/hugging_face.hpp"
+#include "tokenizers/files/folder_tokens.hpp"
+#include "tokenizers/files/tiktoken.hpp"
+#include "tokenizers/files/tokenizer_json.hpp"
+#include "trireme/data/documents/conversations.hpp"
+#include "trireme/models/folders/adapter.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 
 namespace trireme::fuzz {
 namespace {

@@ -8,21 +8,21 @@
 #include <stdexcept>
 
 #include "comm/tcp/frame_rules.hpp"
-#include "data/decode_picture.hpp"
+#include "data/images/decode_picture.hpp"
 #include "fuzz/inputs.hpp"
 #include "fuzz/model_parsers.hpp"
 #include "trireme/checkpoint/manifest.hpp"
-#include "trireme/core/crc32c.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/run_status.hpp"
-#include "trireme/core/safetensors.hpp"
-#include "trireme/data/arrays/read_npy.hpp"
-#include "trireme/data/cifar10.hpp"
-#include "trireme/data/mnist.hpp"
-#include "trireme/data/read_csv.hpp"
-#include "trireme/data/token_dataset.hpp"
-#include "trireme/data/vocabulary.hpp"
-#include "trireme/tokenizers/tokenizer.hpp"
+#include "trireme/data/images/cifar10.hpp"
+#include "trireme/data/images/mnist.hpp"
+#include "trireme/data/tables/read_csv.hpp"
+#include "trireme/data/tables/read_npy.hpp"
+#include "trireme/data/text/token_dataset.hpp"
+#include "trireme/data/text/vocabulary.hpp"
+#include "trireme/files/crc32c.hpp"
+#include "trireme/files/run_status.hpp"
+#include "trireme/files/safetensors.hpp"
+#include "trireme/tokenizers/codecs/tokenizer.hpp"
 
 namespace trireme::fuzz {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "catch.hpp"
 #include "trireme/checkpoint/manifest.hpp"
-#include "trireme/core/crc32c.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/files/crc32c.hpp"
 
 using namespace trireme;
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "fixtures.hpp"
-#include "trireme/models/adapter.hpp"
-#include "trireme/models/hugging_face.hpp"
+#include "trireme/models/folders/adapter.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 
 namespace trireme::tests {
 

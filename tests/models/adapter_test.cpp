@@ -1,6 +1,6 @@
 // Adapters of PEFT: its logits, its files in both ways, and what is refused.
 
-#include "trireme/models/adapter.hpp"
+#include "trireme/models/folders/adapter.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -12,8 +12,8 @@
 #include "fixtures.hpp"
 #include "models/adapted_models.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/models/hugging_face.hpp"
-#include "trireme/nn/lora.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
+#include "trireme/nn/weights/lora.hpp"
 
 using namespace trireme;
 using nlohmann::json;

@@ -5,7 +5,7 @@
 #include "catch.hpp"
 #include "fixtures.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/models/hugging_face.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 
 using namespace trireme;
 

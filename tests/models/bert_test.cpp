@@ -1,4 +1,4 @@
-#include "trireme/models/bert.hpp"
+#include "trireme/models/architectures/bert.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "catch.hpp"
 #include "fixtures.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/models/hugging_face.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 
 using namespace trireme;
 using nlohmann::json;

@@ -4,8 +4,8 @@
 
 #include "catch.hpp"
 #include "fixtures.hpp"
-#include "trireme/models/generate.hpp"
-#include "trireme/models/hugging_face.hpp"
+#include "trireme/models/architectures/generate.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 
 using namespace trireme;
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "trireme/nn/module.hpp"
+#include "trireme/nn/base/module.hpp"
 
 // What the tests of models on a GPU share.
 namespace trireme::tests {

@@ -1,6 +1,6 @@
 #include "models/cuda_compare.hpp"
 #include "trireme/device/cuda.hpp"
-#include "trireme/models/gpt.hpp"
+#include "trireme/models/architectures/gpt.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/optim/named.hpp"
 #include "trireme/optim/summary.hpp"

@@ -5,9 +5,9 @@
 
 #include "catch.hpp"
 #include "models/cuda_compare.hpp"
-#include "trireme/models/cnn.hpp"
-#include "trireme/models/gan.hpp"
-#include "trireme/models/resnet.hpp"
+#include "trireme/models/architectures/cnn.hpp"
+#include "trireme/models/architectures/gan.hpp"
+#include "trireme/models/architectures/resnet.hpp"
 #include "trireme/optim/adam.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/parallel/step_graph.hpp"

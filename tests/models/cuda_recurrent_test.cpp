@@ -1,5 +1,5 @@
 #include "models/cuda_compare.hpp"
-#include "trireme/models/lstm_lm.hpp"
+#include "trireme/models/architectures/lstm_lm.hpp"
 #include "trireme/optim/adamw.hpp"
 
 // Recurrent layers and an LSTM language model on the GPU against the same ones on the CPU, which other tests compare with

@@ -1,12 +1,12 @@
 #include <string>
 
 #include "models/cuda_compare.hpp"
-#include "trireme/models/bert.hpp"
-#include "trireme/models/generate.hpp"
-#include "trireme/models/gpt.hpp"
-#include "trireme/models/gpt_neox.hpp"
-#include "trireme/models/llama.hpp"
-#include "trireme/models/vision_transformer.hpp"
+#include "trireme/models/architectures/bert.hpp"
+#include "trireme/models/architectures/generate.hpp"
+#include "trireme/models/architectures/gpt.hpp"
+#include "trireme/models/architectures/gpt_neox.hpp"
+#include "trireme/models/architectures/llama.hpp"
+#include "trireme/models/architectures/vision_transformer.hpp"
 #include "trireme/optim/adamw.hpp"
 
 // Transformers of other families on the GPU against the same ones on the CPU, which other tests compare with transformers.

@@ -5,7 +5,7 @@
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/models/hugging_face.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 
 // What a folder's model_type is of.
 using namespace trireme;

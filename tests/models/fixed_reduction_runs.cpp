@@ -9,8 +9,8 @@
 #include <mutex>
 #include <set>
 
-#include "trireme/core/digest.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/files/digest.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;

@@ -1,12 +1,12 @@
-#include "trireme/models/gan.hpp"
+#include "trireme/models/architectures/gan.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "gradient_check.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/core/safetensors.hpp"
-#include "trireme/nn/weights.hpp"
+#include "trireme/files/safetensors.hpp"
+#include "trireme/nn/weights/weights.hpp"
 #include "trireme/parallel/model_context.hpp"
 #include "trireme/testing/ranks.hpp"
 

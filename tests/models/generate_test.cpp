@@ -1,5 +1,5 @@
 // Texts of any function from tokens to logits; those of GPT and LSTM are the ones of the same function of theirs.
-#include "trireme/models/generate.hpp"
+#include "trireme/models/architectures/generate.hpp"
 
 #include <array>
 #include <cmath>

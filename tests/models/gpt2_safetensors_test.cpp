@@ -1,4 +1,4 @@
-#include "trireme/models/gpt2_safetensors.hpp"
+#include "trireme/models/folders/gpt2_safetensors.hpp"
 
 #include <cmath>
 #include <filesystem>
@@ -7,8 +7,8 @@
 #include "catch.hpp"
 #include "fixtures.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/core/digest.hpp"
-#include "trireme/models/generate.hpp"
+#include "trireme/files/digest.hpp"
+#include "trireme/models/architectures/generate.hpp"
 
 using namespace trireme;
 using nlohmann::json;

@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "fixtures.hpp"
-#include "trireme/data/text.hpp"
-#include "trireme/data/window_loader.hpp"
+#include "trireme/data/loaders/window_loader.hpp"
+#include "trireme/data/text/text.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;

@@ -1,7 +1,7 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/models/gpt.hpp"
-#include "trireme/nn/weights.hpp"
+#include "trireme/models/architectures/gpt.hpp"
+#include "trireme/nn/weights/weights.hpp"
 #include "trireme/optim/adamw.hpp"
 
 // A GPT whose blocks multiply 8-bit operands.

@@ -8,9 +8,9 @@
 
 #include "catch.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/models/classification_loss.hpp"
-#include "trireme/models/cnn.hpp"
-#include "trireme/models/resnet.hpp"
+#include "trireme/models/architectures/classification_loss.hpp"
+#include "trireme/models/architectures/cnn.hpp"
+#include "trireme/models/architectures/resnet.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"

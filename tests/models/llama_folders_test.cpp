@@ -10,8 +10,8 @@
 #include "catch.hpp"
 #include "fixtures.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/models/hugging_face.hpp"
-#include "trireme/models/llama-inl.hpp"
+#include "trireme/models/architectures/llama-inl.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 
 using namespace trireme;
 using nlohmann::json;

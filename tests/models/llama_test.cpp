@@ -1,6 +1,6 @@
 // Llamas of transformers: what they say, and the folders they are written to.
 
-#include "trireme/models/llama.hpp"
+#include "trireme/models/architectures/llama.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 #include "catch.hpp"
 #include "fixtures.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/models/generate.hpp"
-#include "trireme/models/hugging_face.hpp"
+#include "trireme/models/architectures/generate.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 
 using namespace trireme;
 using nlohmann::json;

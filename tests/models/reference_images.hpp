@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trireme/core/range.hpp"
-#include "trireme/core/safetensors.hpp"
+#include "trireme/files/safetensors.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme::tests {

@@ -1,4 +1,4 @@
-#include "trireme/models/vision_transformer.hpp"
+#include "trireme/models/architectures/vision_transformer.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 #include "catch.hpp"
 #include "fixtures.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/models/hugging_face.hpp"
-#include "trireme/nn/weights.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
+#include "trireme/nn/weights/weights.hpp"
 
 using namespace trireme;
 using nlohmann::json;

@@ -1,4 +1,4 @@
-#include "trireme/nn/carried.hpp"
+#include "trireme/nn/base/carried.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "trireme/nn/recurrent.hpp"
+#include "trireme/nn/recurrent/recurrent.hpp"
 
 using namespace trireme;
 

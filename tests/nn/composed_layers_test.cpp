@@ -7,12 +7,12 @@
 #include "gradient_check.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
-#include "trireme/nn/attention.hpp"
-#include "trireme/nn/convolutions.hpp"
-#include "trireme/nn/gated.hpp"
-#include "trireme/nn/normalization.hpp"
-#include "trireme/nn/normalized_weights.hpp"
-#include "trireme/nn/upsampling.hpp"
+#include "trireme/nn/attention/attention.hpp"
+#include "trireme/nn/convolution/convolutions.hpp"
+#include "trireme/nn/layers/gated.hpp"
+#include "trireme/nn/layers/upsampling.hpp"
+#include "trireme/nn/norm/normalization.hpp"
+#include "trireme/nn/norm/normalized_weights.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;

@@ -1,4 +1,4 @@
-#include "trireme/nn/convolution.hpp"
+#include "trireme/nn/convolution/convolution.hpp"
 
 #include "gradient_check.hpp"
 

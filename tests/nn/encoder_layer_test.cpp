@@ -1,5 +1,5 @@
 // The expected numbers are those of torch.nn.TransformerEncoderLayer in double.
-#include "trireme/nn/encoder_layer.hpp"
+#include "trireme/nn/attention/encoder_layer.hpp"
 
 #include <cmath>
 #include <string>

@@ -1,4 +1,4 @@
-#include "trireme/nn/experts.hpp"
+#include "trireme/nn/experts/experts.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -5,7 +5,7 @@
 #include "catch.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/nn/layers.hpp"
+#include "trireme/nn/layers/layers.hpp"
 
 // What the tests of 8-bit linear layers share.
 namespace trireme::tests {

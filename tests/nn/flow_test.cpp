@@ -1,11 +1,11 @@
-#include "trireme/nn/flow.hpp"
+#include "trireme/nn/base/flow.hpp"
 
 #include <algorithm>
 #include <vector>
 
 #include "gradient_check.hpp"
-#include "trireme/nn/layers.hpp"
-#include "trireme/nn/staged.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/nn/staged/staged.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

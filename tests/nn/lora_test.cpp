@@ -1,6 +1,6 @@
 // Adapters of linear layers: what they compute, their gradients, and what is not computed and not kept beside them.
 
-#include "trireme/nn/lora.hpp"
+#include "trireme/nn/weights/lora.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 
 #include "catch.hpp"
 #include "gradient_check.hpp"
-#include "trireme/nn/layers.hpp"
+#include "trireme/nn/layers/layers.hpp"
 #include "trireme/optim/adamw.hpp"
 
 using namespace trireme;

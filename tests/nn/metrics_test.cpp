@@ -1,4 +1,4 @@
-#include "trireme/nn/metrics.hpp"
+#include "trireme/nn/base/metrics.hpp"
 
 #include <array>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/data/image_batch.hpp"
+#include "trireme/data/images/image_batch.hpp"
 #include "trireme/ops/loss/ignored_target.hpp"
 #include "trireme/testing/ranks.hpp"
 

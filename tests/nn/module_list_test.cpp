@@ -1,14 +1,14 @@
 // Modules in a row: ModuleList and Sequential.
 
-#include "trireme/nn/module_list.hpp"
+#include "trireme/nn/base/module_list.hpp"
 
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "catch.hpp"
-#include "trireme/nn/layers.hpp"
-#include "trireme/nn/sequential.hpp"
+#include "trireme/nn/base/sequential.hpp"
+#include "trireme/nn/layers/layers.hpp"
 
 using namespace trireme;
 

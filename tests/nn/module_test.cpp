@@ -1,4 +1,4 @@
-#include "trireme/nn/module.hpp"
+#include "trireme/nn/base/module.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -8,15 +8,15 @@
 #include "gradient_check.hpp"
 #include "trireme/autograd/frozen_parameters.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/models/generate.hpp"
-#include "trireme/models/gpt.hpp"
-#include "trireme/nn/attention.hpp"
-#include "trireme/nn/convolution.hpp"
-#include "trireme/nn/convolutions.hpp"
-#include "trireme/nn/divide_layers.hpp"
-#include "trireme/nn/gated.hpp"
-#include "trireme/nn/normalization.hpp"
-#include "trireme/nn/recurrent.hpp"
+#include "trireme/models/architectures/generate.hpp"
+#include "trireme/models/architectures/gpt.hpp"
+#include "trireme/nn/attention/attention.hpp"
+#include "trireme/nn/convolution/convolution.hpp"
+#include "trireme/nn/convolution/convolutions.hpp"
+#include "trireme/nn/layers/gated.hpp"
+#include "trireme/nn/norm/normalization.hpp"
+#include "trireme/nn/recurrent/recurrent.hpp"
+#include "trireme/nn/staged/divide_layers.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/optim/summary.hpp"
 

@@ -1,11 +1,11 @@
-#include "trireme/nn/normalization.hpp"
+#include "trireme/nn/norm/normalization.hpp"
 
 #include "gradient_check.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/core/safetensors.hpp"
-#include "trireme/nn/layers.hpp"
-#include "trireme/nn/recurrent.hpp"
-#include "trireme/nn/weights.hpp"
+#include "trireme/files/safetensors.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/nn/recurrent/recurrent.hpp"
+#include "trireme/nn/weights/weights.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

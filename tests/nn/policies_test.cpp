@@ -6,12 +6,12 @@
 
 #include "catch.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/nn/attention.hpp"
-#include "trireme/nn/convolution.hpp"
-#include "trireme/nn/layers.hpp"
-#include "trireme/nn/normalization.hpp"
-#include "trireme/nn/recurrent.hpp"
-#include "trireme/nn/transformer.hpp"
+#include "trireme/nn/attention/attention.hpp"
+#include "trireme/nn/attention/transformer.hpp"
+#include "trireme/nn/convolution/convolution.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/nn/norm/normalization.hpp"
+#include "trireme/nn/recurrent/recurrent.hpp"
 
 using namespace trireme;
 

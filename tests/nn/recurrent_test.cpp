@@ -1,4 +1,4 @@
-#include "trireme/nn/recurrent.hpp"
+#include "trireme/nn/recurrent/recurrent.hpp"
 
 #include "gradient_check.hpp"
 

@@ -1,4 +1,4 @@
-#include "trireme/nn/staged.hpp"
+#include "trireme/nn/staged/staged.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "gradient_check.hpp"
-#include "trireme/data/token_batch.hpp"
-#include "trireme/nn/layer_costs.hpp"
-#include "trireme/nn/layers.hpp"
-#include "trireme/nn/normalization.hpp"
-#include "trireme/nn/token_layers.hpp"
+#include "trireme/data/text/token_batch.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/nn/layers/token_layers.hpp"
+#include "trireme/nn/norm/normalization.hpp"
+#include "trireme/nn/staged/layer_costs.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "trireme/autograd/record.hpp"
-#include "trireme/nn/recurrent.hpp"
+#include "trireme/nn/recurrent/recurrent.hpp"
 
 namespace trireme::ops {
 namespace {

@@ -14,7 +14,7 @@
 #include "trireme/autograd/functions.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/nn/layers.hpp"
+#include "trireme/nn/layers/layers.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/optim/summary.hpp"
 

@@ -8,7 +8,7 @@
 #include "catch.hpp"
 #include "comm/expect.hpp"
 #include "gradient_check.hpp"
-#include "trireme/nn/layers.hpp"
+#include "trireme/nn/layers/layers.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/step_graph.hpp"

@@ -8,8 +8,8 @@
 #include <numeric>
 
 #include "backward_function.hpp"
-#include "trireme/core/digest.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/files/digest.hpp"
 #include "trireme/trireme.hpp"
 
 namespace trireme::tests {

@@ -7,7 +7,7 @@
 #include "temporary_folder.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/comm/nccl/gpu_group.hpp"
-#include "trireme/models/gpt.hpp"
+#include "trireme/models/architectures/gpt.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"

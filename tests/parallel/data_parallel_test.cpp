@@ -7,8 +7,8 @@
 
 #include "catch.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/nn/layers.hpp"
-#include "trireme/nn/normalization.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/nn/norm/normalization.hpp"
 #include "trireme/ops/loss/loss.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/testing/ranks.hpp"

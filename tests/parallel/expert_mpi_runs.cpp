@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "trireme/core/digest.hpp"
+#include "trireme/files/digest.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;

@@ -1,8 +1,8 @@
 #include <mutex>
 
 #include "catch.hpp"
-#include "trireme/nn/layers.hpp"
-#include "trireme/nn/normalization.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/nn/norm/normalization.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/testing/ranks.hpp"

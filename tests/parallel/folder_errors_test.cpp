@@ -14,8 +14,8 @@
 #include "fixtures.hpp"
 #include "parallel/mesh_layout.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/models/hugging_face.hpp"
-#include "trireme/models/llama.hpp"
+#include "trireme/models/architectures/llama.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;

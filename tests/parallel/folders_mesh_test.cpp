@@ -14,7 +14,7 @@
 #include "fixtures.hpp"
 #include "parallel/mesh_layout.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/models/hugging_face.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/parallel/step.hpp"
 #include "trireme/testing/ranks.hpp"

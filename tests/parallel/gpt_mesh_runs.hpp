@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/models/gpt.hpp"
+#include "trireme/models/architectures/gpt.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
 // A small GPT on meshes of data, pipeline and tensor axes, on any backend.

@@ -6,8 +6,8 @@
 #include <cstring>
 #include <memory>
 
-#include "trireme/core/digest.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/files/digest.hpp"
 #include "trireme/trireme.hpp"
 
 namespace trireme::tests {

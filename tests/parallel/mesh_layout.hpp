@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/data/token_batch.hpp"
+#include "trireme/data/text/token_batch.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "comm/expect.hpp"
 #include "comm/nccl_ranks.hpp"
-#include "trireme/models/gpt.hpp"
+#include "trireme/models/architectures/gpt.hpp"
 #include "trireme/optim/named.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/step_graph.hpp"

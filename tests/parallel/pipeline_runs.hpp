@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "trireme/nn/layers.hpp"
-#include "trireme/nn/staged.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/nn/staged/staged.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
 // A small model in stages, on any backend, against the same model on one rank.

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "trireme/nn/layers.hpp"
-#include "trireme/nn/staged.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/nn/staged/staged.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"
 #include "trireme/testing/ranks.hpp"

@@ -11,7 +11,7 @@
 #include "device/fake_gpu_planes.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/nn/layers.hpp"
+#include "trireme/nn/layers/layers.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/testing/ranks.hpp"
 

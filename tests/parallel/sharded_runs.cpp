@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "backward_function.hpp"
-#include "trireme/core/digest.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/files/digest.hpp"
 #include "trireme/ops/loss/loss.hpp"
 #include "trireme/trireme.hpp"
 

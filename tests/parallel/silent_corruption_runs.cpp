@@ -11,7 +11,7 @@
 #include "backward_function.hpp"
 #include "gpt_mesh_runs.hpp"
 #include "state_digest.hpp"
-#include "trireme/core/digest.hpp"
+#include "trireme/files/digest.hpp"
 #include "trireme/trireme.hpp"
 
 namespace trireme::tests {

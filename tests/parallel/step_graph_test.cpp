@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "trireme/nn/module.hpp"
+#include "trireme/nn/base/module.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/testing/ranks.hpp"
 

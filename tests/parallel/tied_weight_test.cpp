@@ -8,7 +8,7 @@
 
 #include "catch.hpp"
 #include "parallel/gpt_mesh_runs.hpp"
-#include "trireme/models/gpt.hpp"
+#include "trireme/models/architectures/gpt.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"

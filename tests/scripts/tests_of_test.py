@@ -11,7 +11,7 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "tests-of"
 FILES = {
     "include/trireme/comm/launch.hpp": "",
     "include/trireme/comm/group.hpp": "",
-    "include/trireme/models/gpt.hpp": '#include "trireme/comm/group.hpp"\n',
+    "include/trireme/models/architectures/gpt.hpp": '#include "trireme/comm/group.hpp"\n',
     "src/comm/hub.hpp": "",
     "src/comm/hub.cpp": '#include "comm/hub.hpp"\n#include "trireme/comm/group.hpp"\n',
     "src/comm/launch_tcp.cpp": '#include "trireme/comm/launch.hpp"\n#include "comm/hub.hpp"\n',
@@ -21,7 +21,7 @@ FILES = {
     "tests/suite.cpp": '#include "suite.hpp"\n',
     "tests/comm/launch_test.cpp": '#include "suite.hpp"\n#include "trireme/comm/launch.hpp"\n',
     "tests/comm/group_test.cpp": '#include <trireme/comm/group.hpp>\n',
-    "tests/models/gpt_test.cpp": '#include "trireme/models/gpt.hpp"\n',
+    "tests/models/gpt_test.cpp": '#include "trireme/models/architectures/gpt.hpp"\n',
     "tools/run/main_of_run.cpp": "",
 }
 

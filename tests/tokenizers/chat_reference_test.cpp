@@ -3,8 +3,8 @@
 
 #include "catch.hpp"
 #include "fixtures.hpp"
-#include "trireme/tokenizers/chat_template.hpp"
-#include "trireme/tokenizers/read_tokenizer.hpp"
+#include "trireme/tokenizers/chat/chat_template.hpp"
+#include "trireme/tokenizers/files/read_tokenizer.hpp"
 
 using namespace trireme;
 using nlohmann::json;

@@ -1,4 +1,4 @@
-#include "trireme/tokenizers/chat_template.hpp"
+#include "trireme/tokenizers/chat/chat_template.hpp"
 
 #include <fstream>
 #include <nlohmann/json.hpp>

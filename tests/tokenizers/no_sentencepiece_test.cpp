@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include "tokenizers/sentencepiece_codec.hpp"
+#include "tokenizers/files/sentencepiece_codec.hpp"
 
 TEST_CASE("without sentencepiece its models are an error that says what to do") {
   CHECK_THROWS_WITH(trireme::tokenizers::read_sentencepiece("tokenizer.model"),

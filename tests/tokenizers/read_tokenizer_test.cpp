@@ -1,4 +1,4 @@
-#include "trireme/tokenizers/read_tokenizer.hpp"
+#include "trireme/tokenizers/files/read_tokenizer.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
-#include "tokenizers/word_key.hpp"
+#include "tokenizers/codecs/word_key.hpp"
 #include "trireme/core/error.hpp"
 
 using namespace trireme;

@@ -7,7 +7,7 @@
 #include "fixtures.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/tokenizers/read_tokenizer.hpp"
+#include "trireme/tokenizers/files/read_tokenizer.hpp"
 
 using namespace trireme;
 using tokenizers::Tokenizer;

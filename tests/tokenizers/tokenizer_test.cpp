@@ -1,4 +1,4 @@
-#include "trireme/tokenizers/tokenizer.hpp"
+#include "trireme/tokenizers/codecs/tokenizer.hpp"
 
 #include <fmt/format.h>
 
@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "tokenizers/added_tokens.hpp"
-#include "tokenizers/byte_level.hpp"
-#include "tokenizers/merges.hpp"
-#include "tokenizers/normalizer.hpp"
-#include "tokenizers/regex_pattern.hpp"
-#include "tokenizers/utf8.hpp"
-#include "tokenizers/word_key.hpp"
-#include "tokenizers/word_splitter.hpp"
-#include "tokenizers/word_table.hpp"
+#include "tokenizers/codecs/added_tokens.hpp"
+#include "tokenizers/codecs/merges.hpp"
+#include "tokenizers/codecs/word_key.hpp"
+#include "tokenizers/codecs/word_table.hpp"
+#include "tokenizers/text/byte_level.hpp"
+#include "tokenizers/text/normalizer.hpp"
+#include "tokenizers/text/regex_pattern.hpp"
+#include "tokenizers/text/utf8.hpp"
+#include "tokenizers/text/word_splitter.hpp"
 #include "trireme/core/error.hpp"
 
 using namespace trireme;

@@ -5,7 +5,7 @@
 #include "catch.hpp"
 #include "fixtures.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/tokenizers/read_tokenizer.hpp"
+#include "trireme/tokenizers/files/read_tokenizer.hpp"
 
 using namespace trireme;
 using nlohmann::json;

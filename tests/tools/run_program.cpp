@@ -15,7 +15,7 @@
 
 #include "trireme/comm/launch/launch.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/run_status.hpp"
+#include "trireme/files/run_status.hpp"
 
 // A job that behaves as a trainer does, without training: for the tests of trireme-run.
 //   run_program --checkpoint-dir DIR STEPS INTERVAL STEP_MS [FAULT STEP TIMES]

@@ -17,8 +17,8 @@
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/core/log.hpp"
 #include "trireme/core/version.hpp"
-#include "trireme/data/loader.hpp"
-#include "trireme/data/table.hpp"
+#include "trireme/data/loaders/loader.hpp"
+#include "trireme/data/tables/table.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/testing/ranks.hpp"
 

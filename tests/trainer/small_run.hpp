@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "trireme/core/philox.hpp"
-#include "trireme/data/batch_share.hpp"
-#include "trireme/data/permutation.hpp"
-#include "trireme/nn/layers.hpp"
+#include "trireme/data/sources/batch_share.hpp"
+#include "trireme/data/sources/permutation.hpp"
+#include "trireme/nn/layers/layers.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/trainer/run.hpp"
 

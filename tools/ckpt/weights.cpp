@@ -9,9 +9,9 @@
 #include "trireme/checkpoint/claim.hpp"
 #include "trireme/comm/launch/launch.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/safetensors.hpp"
-#include "trireme/data/vocabulary.hpp"
-#include "trireme/models/gpt2_safetensors.hpp"
+#include "trireme/data/text/vocabulary.hpp"
+#include "trireme/files/safetensors.hpp"
+#include "trireme/models/folders/gpt2_safetensors.hpp"
 #include "trireme/ops/array/transpose.hpp"
 
 // Weights of checkpoints as files, and files as checkpoints.

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "trireme/core/error.hpp"
-#include "trireme/core/file.hpp"
+#include "trireme/files/file.hpp"
 
 using namespace trireme::comm;
 

@@ -28,8 +28,8 @@ RankState state_of(const RankView& view) {
   if (header.state == FlightState::finished) return RankState::finished;
   if (header.state == FlightState::failed) return RankState::failed;
   if (view.local) {
-    const auto process = status_of(header.process);
-    const auto thread = status_of(header.process, header.thread);
+    const auto process = trireme::status_of(header.process);
+    const auto thread = trireme::status_of(header.process, header.thread);
     const bool here = process && thread && process->start == header.process_start && process->state != 'Z' &&
                       process->state != 'X' && thread->state != 'Z' && thread->state != 'X';
     if (!here) return RankState::vanished;

@@ -8,7 +8,7 @@
 
 #include "trireme/autograd/model.hpp"
 #include "trireme/comm/base/group.hpp"
-#include "trireme/models/gpt.hpp"
+#include "trireme/models/architectures/gpt.hpp"
 
 // Models in the checkpoints of a trainer, which says in the folder `model` beside them, or in their settings, which ones they
 // are.

@@ -8,7 +8,7 @@
 #include "likelihood.hpp"
 #include "model_folder.hpp"
 #include "text_coding.hpp"
-#include "trireme/data/text.hpp"
+#include "trireme/data/text/text.hpp"
 
 using namespace trireme;
 

@@ -10,13 +10,13 @@
 #include <utility>
 
 #include "model_folder.hpp"
-#include "trireme/data/batch_share.hpp"
-#include "trireme/data/evaluation_batches.hpp"
-#include "trireme/data/on_device.hpp"
-#include "trireme/data/read_image_folder.hpp"
-#include "trireme/data/read_images.hpp"
-#include "trireme/models/hugging_face.hpp"
-#include "trireme/nn/metrics.hpp"
+#include "trireme/data/images/read_image_folder.hpp"
+#include "trireme/data/images/read_images.hpp"
+#include "trireme/data/loaders/evaluation_batches.hpp"
+#include "trireme/data/sources/batch_share.hpp"
+#include "trireme/data/sources/on_device.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
+#include "trireme/nn/base/metrics.hpp"
 
 using namespace trireme;
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "language_program.hpp"
-#include "trireme/models/generate.hpp"
+#include "trireme/models/architectures/generate.hpp"
 
 struct GenerateProgram : LanguageOptions {
   std::string prompt;

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/core/error.hpp"
-#include "trireme/core/file.hpp"
-#include "trireme/core/json_fault.hpp"
+#include "trireme/files/file.hpp"
+#include "trireme/files/json_fault.hpp"
 
 using namespace trireme;
 using nlohmann::json;

@@ -8,9 +8,9 @@
 
 #include "checkpoint_model.hpp"
 #include "trireme/comm/base/group.hpp"
-#include "trireme/models/adapter.hpp"
-#include "trireme/models/hugging_face.hpp"
-#include "trireme/nn/lora.hpp"
+#include "trireme/models/folders/adapter.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
+#include "trireme/nn/weights/lora.hpp"
 
 // A folder of transformers, or a checkpoint, as far as a program has to know which model it holds.
 struct ModelFolder {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "trireme/core/error.hpp"
-#include "trireme/tokenizers/read_tokenizer.hpp"
+#include "trireme/tokenizers/files/read_tokenizer.hpp"
 
 using namespace trireme;
 

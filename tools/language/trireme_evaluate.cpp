@@ -7,7 +7,7 @@
 #include "evaluate.hpp"
 #include "evaluate_images.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/json_fault.hpp"
+#include "trireme/files/json_fault.hpp"
 
 using namespace trireme;
 using nlohmann::json;

@@ -5,7 +5,7 @@
 #include "checkpoint_model.hpp"
 #include "generate.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/json_fault.hpp"
+#include "trireme/files/json_fault.hpp"
 
 using namespace trireme;
 using nlohmann::json;

@@ -6,9 +6,9 @@
 #include "model_folder.hpp"
 #include "trireme/checkpoint/checkpoint_reader.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
-#include "trireme/core/file.hpp"
-#include "trireme/models/hugging_face.hpp"
-#include "trireme/nn/lora.hpp"
+#include "trireme/files/file.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
+#include "trireme/nn/weights/lora.hpp"
 
 using namespace trireme;
 using models::Family;

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "guardian.hpp"
-#include "trireme/core/run_status.hpp"
+#include "trireme/files/run_status.hpp"
 
 // Why a job ended.
 enum class Cause : std::uint8_t {

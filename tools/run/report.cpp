@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "trireme/core/file.hpp"
+#include "trireme/files/file.hpp"
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/core/export.hpp"
-#include "trireme/core/file_system.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace checkpoint {

@@ -12,8 +12,8 @@
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/comm/base/group.hpp"
 #include "trireme/core/export.hpp"
-#include "trireme/core/file_system.hpp"
 #include "trireme/core/state.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace checkpoint {

@@ -6,7 +6,7 @@
 
 #include "trireme/comm/base/group.hpp"
 #include "trireme/core/export.hpp"
-#include "trireme/core/file_system.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace checkpoint {

@@ -16,7 +16,7 @@
 #include "trireme/autograd/tape.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"
-#include "trireme/nn/staged.hpp"
+#include "trireme/nn/staged/staged.hpp"
 #include "trireme/ops/update/step.hpp"
 #include "trireme/optim/any_optimizer.hpp"
 #include "trireme/parallel/pipeline/batch_samples.hpp"

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "trireme/core/export.hpp"
-#include "trireme/core/safetensors.hpp"
 #include "trireme/core/tensor_ref.hpp"
+#include "trireme/files/safetensors.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 // Tensors of the host in safetensors files:

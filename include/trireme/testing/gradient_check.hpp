@@ -6,7 +6,7 @@
 
 #include "trireme/autograd/functions.hpp"
 #include "trireme/core/export.hpp"
-#include "trireme/nn/module.hpp"
+#include "trireme/nn/base/module.hpp"
 
 // For tests of your own layers and operations; no test framework is needed.
 namespace trireme TRIREME_EXPORT {

@@ -10,8 +10,8 @@
 #include "trireme/autograd/model.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/mean.hpp"
-#include "trireme/data/on_device.hpp"
-#include "trireme/nn/metrics.hpp"
+#include "trireme/data/sources/on_device.hpp"
+#include "trireme/nn/base/metrics.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace trainer {

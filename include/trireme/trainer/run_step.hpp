@@ -10,7 +10,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"
-#include "trireme/data/batch_loader.hpp"
+#include "trireme/data/loaders/batch_loader.hpp"
 #include "trireme/optim/any_optimizer.hpp"
 #include "trireme/parallel/step.hpp"
 

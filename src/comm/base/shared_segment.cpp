@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "trireme/core/error.hpp"
-#include "trireme/core/file.hpp"
+#include "trireme/files/file.hpp"
 
 namespace trireme::comm {
 namespace {

@@ -18,7 +18,7 @@
 #include "comm/flight/flight_signals.hpp"
 #include "core/process.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/file.hpp"
+#include "trireme/files/file.hpp"
 
 namespace trireme::comm {
 namespace {

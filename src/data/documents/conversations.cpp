@@ -1,4 +1,4 @@
-#include "trireme/data/conversations.hpp"
+#include "trireme/data/documents/conversations.hpp"
 
 #include <fmt/format.h>
 
@@ -10,11 +10,11 @@
 #include <system_error>
 #include <utility>
 
-#include "data/files_below.hpp"
+#include "data/sources/files_below.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/json_fault.hpp"
-#include "trireme/data/text.hpp"
-#include "trireme/data/text_batch.hpp"
+#include "trireme/data/text/text.hpp"
+#include "trireme/data/text/text_batch.hpp"
+#include "trireme/files/json_fault.hpp"
 
 namespace trireme::data {
 namespace {

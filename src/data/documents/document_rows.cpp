@@ -1,4 +1,4 @@
-#include "trireme/data/document_rows.hpp"
+#include "trireme/data/documents/document_rows.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "trireme/core/error.hpp"
-#include "trireme/core/file_content.hpp"
-#include "trireme/data/text_batch.hpp"
+#include "trireme/data/text/text_batch.hpp"
+#include "trireme/files/file_content.hpp"
 
 namespace trireme::data {
 

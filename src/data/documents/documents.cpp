@@ -1,9 +1,9 @@
-#include "trireme/data/documents.hpp"
+#include "trireme/data/documents/documents.hpp"
 
 #include <cstddef>
 
 #include "trireme/core/error.hpp"
-#include "trireme/data/text_batch.hpp"
+#include "trireme/data/text/text_batch.hpp"
 
 namespace trireme::data {
 namespace {

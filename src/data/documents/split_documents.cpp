@@ -1,4 +1,4 @@
-#include "trireme/data/split_documents.hpp"
+#include "trireme/data/documents/split_documents.hpp"
 
 #include <algorithm>
 #include <cstddef>

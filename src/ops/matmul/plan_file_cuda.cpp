@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "trireme/core/error.hpp"
-#include "trireme/core/file.hpp"
 #include "trireme/core/log.hpp"
+#include "trireme/files/file.hpp"
 
 namespace trireme::ops::cuda {
 namespace {

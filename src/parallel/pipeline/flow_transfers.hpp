@@ -6,7 +6,7 @@
 
 #include "trireme/autograd/planes/plane_device.hpp"
 #include "trireme/comm/base/group.hpp"
-#include "trireme/nn/flow.hpp"
+#include "trireme/nn/base/flow.hpp"
 
 namespace trireme::parallel {
 

@@ -1,5 +1,5 @@
 // wanted: a module is neither copied nor moved, .* reference
-#include "trireme/nn/layers.hpp"
+#include "trireme/nn/layers/layers.hpp"
 
 using namespace trireme;
 

@@ -1,5 +1,5 @@
 // wanted: what evaluate\(\) adds up is a Mean, a Loss or a std::array of Means
-#include "trireme/data/table.hpp"
+#include "trireme/data/tables/table.hpp"
 #include "trireme/trainer/run.hpp"
 
 using namespace trireme;

@@ -1,5 +1,5 @@
 // wanted: evaluate\(\) reads a dataset: a type with size\(\) and at\(index\)
-#include "trireme/data/table.hpp"
+#include "trireme/data/tables/table.hpp"
 #include "trireme/trainer/run.hpp"
 
 using namespace trireme;

@@ -1,6 +1,6 @@
 // wanted: a layer of a list returns what the next one takes, and this one returns nothing
-#include "trireme/nn/layers.hpp"
-#include "trireme/nn/staged.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/nn/staged/staged.hpp"
 
 using namespace trireme;
 

@@ -1,5 +1,5 @@
 // wanted: could not convert .*"linear".* to .*Linear
-#include "trireme/nn/layers.hpp"
+#include "trireme/nn/layers/layers.hpp"
 
 using namespace trireme;
 

@@ -1,6 +1,6 @@
 // wanted: .*using Module::Module;
-#include "trireme/nn/layers.hpp"
-#include "trireme/nn/module_list.hpp"
+#include "trireme/nn/base/module_list.hpp"
+#include "trireme/nn/layers/layers.hpp"
 
 using namespace trireme;
 

@@ -1,7 +1,7 @@
 // What the files beside this one include.
 #include "trireme/autograd/operators.hpp"
 #include "trireme/core/bfloat16.hpp"
-#include "trireme/nn/layers.hpp"
-#include "trireme/nn/module_list.hpp"
-#include "trireme/nn/staged.hpp"
+#include "trireme/nn/base/module_list.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/nn/staged/staged.hpp"
 #include "trireme/parallel/step.hpp"

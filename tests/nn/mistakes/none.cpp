@@ -1,8 +1,8 @@
 // wanted: nothing, this compiles: what the other files have wrong is right here.
 #include "trireme/core/bfloat16.hpp"
-#include "trireme/nn/layers.hpp"
-#include "trireme/nn/module_list.hpp"
-#include "trireme/nn/staged.hpp"
+#include "trireme/nn/base/module_list.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/nn/staged/staged.hpp"
 #include "trireme/parallel/step.hpp"
 
 using namespace trireme;

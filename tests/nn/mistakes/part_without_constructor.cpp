@@ -1,5 +1,5 @@
 // wanted: deleted function .*WriteUsingModuleModuleInTheClassOfThisPart
-#include "trireme/nn/layers.hpp"
+#include "trireme/nn/layers/layers.hpp"
 
 using namespace trireme;
 

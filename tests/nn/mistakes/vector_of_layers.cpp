@@ -1,5 +1,5 @@
 // wanted: a module is neither copied nor moved, .* nn::ModuleList
-#include "trireme/nn/layers.hpp"
+#include "trireme/nn/layers/layers.hpp"
 
 using namespace trireme;
 

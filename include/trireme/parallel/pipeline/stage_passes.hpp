@@ -7,7 +7,7 @@
 
 #include "trireme/autograd/tape.hpp"
 #include "trireme/core/export.hpp"
-#include "trireme/nn/flow.hpp"
+#include "trireme/nn/base/flow.hpp"
 #include "trireme/parallel/pipeline/batch_samples.hpp"
 
 namespace trireme TRIREME_EXPORT {

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
+
+// What a training loop reads from: Loader, WindowLoader, ImageLoader, or a loader of your own. It keeps no position: load(step)
+// is a function of its arguments, so that a run that is resumed goes on with the batch of its step.
+//
+//   struct Batch {
+//     Tensor<float> x;
+//     std::int64_t first_sample;  // names the random numbers of dropout: parallel::Step asks for it, and for size()
+//     std::int64_t size() const { return x.dim(0); }  // samples
+//   };
+//
+//   class NoiseLoader {  // 1000 samples of noise an epoch
+//    public:
+//     explicit NoiseLoader(const data::BatchOptions& options) : seed_(options.seed), share_(options) {}
+//
+//     std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step, on this rank
+//     std::int64_t batch_size() const { return share_.batch_size(); }                // samples of a step, all ranks together
+//     std::int64_t samples_per_epoch() const { return 1000; }
+//     Batch load(std::int64_t step, std::int64_t micro_batch = 0) const {
+//       const std::int64_t first = share_.first_sample(step, micro_batch);
+//       Tensor<float> x({share_.micro_batch_size(), 8});
+//       for (std::int64_t i = 0; i < x.numel(); ++i) {  // of the sample's number, so the same for any number of ranks
+//         x.data()[i] = static_cast<float>(philox_normal(seed_, hash_name("noise"), static_cast<std::uint64_t>(first * 8 +
+//         i)));
+//       }
+//       return {.x = x, .first_sample = first};
+//     }
+//
+//    private:
+//     std::uint64_t seed_;
+//     data::BatchShare share_;
+//   };
+//
+// tokens_per_sample() is there where samples are sequences of tokens. A samples_per_epoch() of 0 is that of data without an
+// end. content(), a text that differs where the data do, is what a checkpoint of a run compares (content_of()). All
+// micro-batches of a step have the same number of targets, Loss::nominal_targets, and but for that any shape.
+template <typename L>
+concept BatchLoader = requires(const L& loader, std::int64_t step) {
+  loader.load(step);
+  loader.load(step, step);
+  { loader.num_micro_batches() } -> std::convertible_to<std::int64_t>;
+  { loader.batch_size() } -> std::convertible_to<std::int64_t>;
+  { loader.samples_per_epoch() } -> std::convertible_to<std::int64_t>;
+};
+
+// What the compiler says of a type that is no loader: one line, of what it lacks.
+template <typename L>
+constexpr void require_batch_loader() {
+  constexpr bool loads = requires(const L& loader, std::int64_t step) { loader.load(step), loader.load(step, step); };
+  constexpr bool counts = requires(const L& loader) {
+    { loader.num_micro_batches() } -> std::convertible_to<std::int64_t>;
+  };
+  constexpr bool has_size = requires(const L& loader) {
+    { loader.batch_size() } -> std::convertible_to<std::int64_t>;
+  };
+  constexpr bool has_epochs = requires(const L& loader) {
+    { loader.samples_per_epoch() } -> std::convertible_to<std::int64_t>;
+  };
+  static_assert(loads, "a loader needs a function load(step, micro_batch = 0) const that gives a batch");
+  static_assert(!loads || counts, "a loader needs a function num_micro_batches() const: those of a step, on this rank");
+  static_assert(!loads || !counts || has_size,
+                "a loader needs a function batch_size() const: the samples of a step, of all ranks together");
+  static_assert(!loads || !counts || !has_size || has_epochs,
+                "a loader needs a function samples_per_epoch() const: the samples that it reads before it begins anew");
+}
+
+// How many samples the first `steps` steps hold, all ranks together: batch_size() in each, unless the loader has smaller
+// batches and says so by samples_of_steps(steps).
+template <BatchLoader L>
+std::int64_t samples_of_steps(const L& loader, std::int64_t steps) {
+  require(steps >= 0, "the samples of {} steps", steps);
+  if constexpr (requires { loader.samples_of_steps(steps); }) {
+    return loader.samples_of_steps(steps);
+  } else {
+    return steps * loader.batch_size();
+  }
+}
+
+// The fewest steps that hold `samples` samples: of 20 epochs, steps_of_samples(loader, 20 * loader.samples_per_epoch()).
+template <BatchLoader L>
+std::int64_t steps_of_samples(const L& loader, std::int64_t samples) {
+  require(samples >= 0, "the steps of {} samples", samples);
+  std::int64_t few = samples / loader.batch_size();  // no batch is larger
+  std::int64_t many = few;
+  for (std::int64_t more = 1; samples_of_steps(loader, many) < samples; more *= 2) many += more;
+  while (few < many) {
+    const std::int64_t middle = few + (many - few) / 2;
+    if (samples_of_steps(loader, middle) < samples) {
+      few = middle + 1;
+    } else {
+      many = middle;
+    }
+  }
+  return many;
+}
+
+}  // namespace data
+}  // namespace trireme

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trireme/core/export.hpp"
+#include "trireme/core/range.hpp"
+#include "trireme/data/sources/batch_options.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
+
+using trireme::share_of;
+
+// The samples of a step that one of `count` ranks reads, in micro-batches. Samples are numbered through all steps and ranks:
+// row r of a step is sample step * batch_size + r.
+class BatchShare {
+ public:
+  // Micro-batches that do not come out even, on all ranks alike, and a batch with fewer samples than ranks throw Error.
+  explicit BatchShare(const BatchOptions& options);
+
+  std::int64_t batch_size() const noexcept { return batch_size_; }
+  std::int64_t micro_batch_size() const noexcept { return micro_batch_size_; }
+  std::int64_t num_micro_batches() const noexcept { return share_ / micro_batch_size_; }
+  // A step or micro-batch that does not exist throws Error.
+  std::int64_t first_sample(std::int64_t step, std::int64_t micro_batch) const;
+
+ private:
+  std::int64_t batch_size_;
+  std::int64_t micro_batch_size_;
+  std::int64_t first_row_;
+  std::int64_t share_;
+};
+
+}  // namespace data
+}  // namespace trireme

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trireme/core/export.hpp"
+#include "trireme/data/sources/on_device.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
+
+// Rows of a table, on the host as loaders give them (Rows), or on a GPU.
+template <typename D>
+struct BasicRows {
+  Tensor<float, D> x = {};              // [rows, features]
+  Tensor<std::int32_t, D> labels = {};  // [rows]: classes; undefined where the table has none
+  Tensor<float, D> targets = {};        // [rows, 1]: numbers to predict; undefined where the table has none
+  std::int64_t first_sample = 0;        // the number of the first row's sample
+
+  std::int64_t size() const { return x.dim(0); }
+};
+using Rows = BasicRows<Cpu>;
+
+template <typename D>
+BasicRows<D> on_device(const Rows& loaded) {
+  return {.x = on_device<D>(loaded.x),
+          .labels = on_device<D>(loaded.labels),
+          .targets = on_device<D>(loaded.targets),
+          .first_sample = loaded.first_sample};
+}
+
+}  // namespace data
+}  // namespace trireme

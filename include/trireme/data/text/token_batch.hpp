@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trireme/core/export.hpp"
+#include "trireme/data/sources/on_device.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
+
+// Sequences of tokens, on the host as loaders give them (TokenBatch), or on a GPU.
+template <typename D>
+struct BasicTokenBatch {
+  Tensor<std::int32_t, D> tokens = {};   // [batch, length]
+  Tensor<std::int32_t, D> targets = {};  // [batch, length]: the token after each
+  // [batch, length]: the place in its row where each token's document starts, as {0, 0, 0, 3, 3, 5}; undefined: a row is one
+  // document. Attention stays inside documents.
+  Tensor<std::int32_t, D> document_starts = {};
+  std::int64_t first_sample = 0;  // the number of the first row's sample
+  std::int64_t first_row = 0;     // the first row's place in the whole batch of the step
+  bool continues = false;         // each row goes on where it ended in the step before: WindowOrder::continued
+
+  std::int64_t rows() const { return tokens.dim(0); }
+  std::int64_t time() const { return tokens.dim(1); }  // the length of a sequence
+};
+using TokenBatch = BasicTokenBatch<Cpu>;
+
+template <typename D>
+BasicTokenBatch<D> on_device(const TokenBatch& loaded) {
+  return {.tokens = on_device<D>(loaded.tokens),
+          .targets = on_device<D>(loaded.targets),
+          .document_starts = on_device<D>(loaded.document_starts),
+          .first_sample = loaded.first_sample,
+          .first_row = loaded.first_row,
+          .continues = loaded.continues};
+}
+
+}  // namespace data
+}  // namespace trireme

@@ -1,0 +1,156 @@
+#pragma once
+
+#include "trireme/autograd/frozen_parameters.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/nn/convolution/convolution.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/nn/norm/normalization.hpp"
+#include "trireme/nn/staged/staged.hpp"
+
+// Generative adversarial networks (Goodfellow et al. 2014, arXiv 1406.2661): a generator makes images [batch, height, width,
+// channels] in [-1, 1] from latent vectors [batch, latent], a discriminator gives each image a logit [batch, 1], above 0 for
+// one it takes as real. Two models with a store each. Names and shapes of weights as in torch.nn.
+namespace trireme TRIREME_EXPORT {
+namespace models {
+
+struct MlpGanOptions {
+  ops::Extent2d image = {28, 28};
+  std::int64_t channels = 1;  // of an image
+  std::int64_t latent = 64;
+  std::int64_t hidden = 256;
+  double slope = 0.2;  // of the leaky ReLU
+};
+
+// Linear, leaky ReLU, linear, tanh.
+template <typename P, typename D = Cpu>
+class MlpGenerator : public nn::Staged<P, D, Tensor<typename P::Master, D>, Variable<typename P::Compute, D>> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  explicit MlpGenerator(const MlpGanOptions& options, const ModelContext& context = {});
+
+  Variable<T, D> images(const Tensor<M, D>& latent) const { return this->forward(latent); }
+
+ private:
+  MlpGanOptions options_;
+  nn::Linear<P, D> fc1_;
+  nn::Linear<P, D> fc2_;
+};
+
+// Linear, leaky ReLU, linear.
+template <typename P, typename D = Cpu>
+class MlpDiscriminator : public nn::Staged<P, D, Variable<typename P::Compute, D>, Variable<typename P::Compute, D>> {
+ public:
+  using T = typename P::Compute;
+
+  explicit MlpDiscriminator(const MlpGanOptions& options, const ModelContext& context = {});
+
+  Variable<T, D> logits(const Variable<T, D>& images) const { return this->forward(images); }
+
+ private:
+  MlpGanOptions options_;
+  nn::Linear<P, D> fc1_;
+  nn::Linear<P, D> fc2_;
+};
+
+// Height and width of an image divide by 4.
+struct DcGanOptions {
+  ops::Extent2d image = {28, 28};
+  std::int64_t channels = 1;
+  std::int64_t latent = 64;
+  std::int64_t features = 64;  // channels of the discriminator's first layer and the generator's last hidden one
+  double slope = 0.2;          // of the discriminator's leaky ReLU
+  Initializer weight_initializer = Initializer::normal(0, 0.02);
+  Initializer norm_weight_initializer = Initializer::normal(1, 0.02);
+};
+
+// A DCGAN (Radford, Metz, Chintala 2015, arXiv 1511.06434) of two levels. The generator: transposed convolutions to a quarter
+// of height and width, to a half and to the image, batch norm and ReLU between them, tanh at the end.
+template <typename P, typename D = Cpu>
+class DcGenerator : public nn::Staged<P, D, Tensor<typename P::Master, D>, Variable<typename P::Compute, D>> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  explicit DcGenerator(const DcGanOptions& options, const ModelContext& context = {});
+
+  Variable<T, D> images(const Tensor<M, D>& latent) const { return this->forward(latent); }
+
+ private:
+  DcGanOptions options_;
+  nn::ConvTranspose2d<P, D> ct1_;
+  nn::BatchNorm2d<P, D> bn1_;
+  nn::ConvTranspose2d<P, D> ct2_;
+  nn::BatchNorm2d<P, D> bn2_;
+  nn::ConvTranspose2d<P, D> ct3_;
+};
+
+// Two convolutions with stride 2, leaky ReLU after each, batch norm after the second one; linear.
+template <typename P, typename D = Cpu>
+class DcDiscriminator : public nn::Staged<P, D, Variable<typename P::Compute, D>, Variable<typename P::Compute, D>> {
+ public:
+  using T = typename P::Compute;
+
+  explicit DcDiscriminator(const DcGanOptions& options, const ModelContext& context = {});
+
+  Variable<T, D> logits(const Variable<T, D>& images) const { return this->forward(images); }
+
+ private:
+  DcGanOptions options_;
+  nn::Conv2d<P, D> conv1_;
+  nn::Conv2d<P, D> conv2_;
+  nn::BatchNorm2d<P, D> bn2_;
+  nn::Linear<P, D> fc_;
+};
+
+// Mean binary cross-entropy of logits when all images are real, or none is.
+template <typename T, typename D>
+Loss<Accumulate<T>, D> adversarial_loss(const Variable<T, D>& logits, bool real) {
+  using A = Accumulate<T>;
+  return bce_with_logits(logits, Tensor<A, D>::full(logits.shape(), real ? A{1} : A{0}));
+}
+
+// Of real images and of fake ones, which are constants here. Two forward passes: batch norm takes each kind by itself.
+template <typename Discriminator, typename T, typename D>
+Loss<Accumulate<T>, D> discriminator_loss(const Discriminator& discriminator, const Variable<T, D>& real,
+                                          const Variable<T, D>& fake) {
+  const auto of_real = adversarial_loss(discriminator.logits(real), true);
+  return add(of_real, adversarial_loss(discriminator.logits(fake.detach()), false));
+}
+
+// How far the discriminator is from taking the fake images as real (the non-saturating loss). Its parameters are constants
+// here.
+template <typename Discriminator, typename T, typename D>
+Loss<Accumulate<T>, D> generator_loss(const Discriminator& discriminator, const Variable<T, D>& fake) {
+  const FrozenParameters frozen(discriminator);
+  return adversarial_loss(discriminator.logits(fake), true);
+}
+
+extern template class MlpGenerator<Float32, Cpu>;
+extern template class MlpGenerator<MixedBfloat16, Cpu>;
+extern template class MlpGenerator<MixedFloat16, Cpu>;
+extern template class MlpGenerator<Float32, Cuda>;
+extern template class MlpGenerator<MixedBfloat16, Cuda>;
+extern template class MlpGenerator<MixedFloat16, Cuda>;
+extern template class MlpDiscriminator<Float32, Cpu>;
+extern template class MlpDiscriminator<MixedBfloat16, Cpu>;
+extern template class MlpDiscriminator<MixedFloat16, Cpu>;
+extern template class MlpDiscriminator<Float32, Cuda>;
+extern template class MlpDiscriminator<MixedBfloat16, Cuda>;
+extern template class MlpDiscriminator<MixedFloat16, Cuda>;
+extern template class DcGenerator<Float32, Cpu>;
+extern template class DcGenerator<MixedBfloat16, Cpu>;
+extern template class DcGenerator<MixedFloat16, Cpu>;
+extern template class DcGenerator<Float32, Cuda>;
+extern template class DcGenerator<MixedBfloat16, Cuda>;
+extern template class DcGenerator<MixedFloat16, Cuda>;
+extern template class DcDiscriminator<Float32, Cpu>;
+extern template class DcDiscriminator<MixedBfloat16, Cpu>;
+extern template class DcDiscriminator<MixedFloat16, Cpu>;
+extern template class DcDiscriminator<Float32, Cuda>;
+extern template class DcDiscriminator<MixedBfloat16, Cuda>;
+extern template class DcDiscriminator<MixedFloat16, Cuda>;
+
+}  // namespace models
+}  // namespace trireme

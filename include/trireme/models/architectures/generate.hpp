@@ -1,0 +1,124 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "trireme/autograd/variable.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/models/architectures/gpt.hpp"
+#include "trireme/models/architectures/gpt_neox.hpp"
+#include "trireme/models/architectures/llama.hpp"
+#include "trireme/models/architectures/lstm_lm.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace models {
+
+// Names as in transformers' generate(); a temperature of 0 is its do_sample = False.
+struct GenerateOptions {
+  std::int64_t count = 256;  // tokens to add, at most
+  double temperature = 1;    // 0 takes the most likely token
+  std::int64_t top_k = 0;    // above 0: only so many of the most likely tokens are drawn, and those as likely as the last
+  // Below 1: only the most likely tokens that between them have this probability (Holtzman et al. 2020, arXiv 1904.09751),
+  // after temperature and top_k.
+  double top_p = 1;
+  std::vector<std::int32_t> stop = {};  // a text ends with the first of these tokens
+  std::uint64_t seed = 0;
+  std::uint64_t first_row = 0;  // the number of the first prompt: a text's random numbers follow from seed, number and step
+  // Of a GPT or Llama: so many tokens it sees at most, the last ones; 0: its `block`. From there on a text is read anew for
+  // each token, which takes that much longer.
+  std::int64_t context = 0;
+  // Called with each new token at once, and with the place of its prompt.
+  std::function<void(std::size_t row, std::int32_t token)> on_token = {};
+};
+
+using TokenText = std::vector<std::int32_t>;
+
+// From the tokens so far to the logits of the one after them: a Tensor or Variable [..., vocabulary], of which the last row
+// counts, so that what a model says of all positions [1, time, vocabulary] will do.
+template <typename F>
+concept NextLogits = std::invocable<F&, std::span<const std::int32_t>>;
+
+namespace detail {
+// Draws a token: the one at which the cumulative probability of what temperature, top_k and top_p leave passes `uniform`.
+template <typename T>
+TRIREME_EXPORT std::int32_t sample(std::span<const T> logits, const GenerateOptions& options, double uniform);
+
+// A text that goes on, and the random number of its next token.
+struct OpenText {
+  std::size_t row = 0;
+  std::span<const std::int32_t> text = {};
+  double uniform = 0;
+};
+using NextTokens = std::function<TokenText(std::span<const OpenText>)>;
+std::vector<TokenText> continue_texts(std::vector<TokenText> texts, const GenerateOptions& options, const NextTokens& next);
+
+// On the host, in the type that probabilities are computed in.
+template <typename T, typename D>
+std::vector<Accumulate<T>> last_row(const Tensor<T, D>& logits) {
+  require(logits.defined() && logits.shape().size() > 0 && logits.numel() > 0,
+          "generate() needs logits [..., vocabulary] of the next token, not {}",
+          logits.defined() ? "those of shape " + logits.shape().str() : "an undefined tensor");
+  const std::int64_t rows = logits.shape().rows();
+  const auto last = logits.reshape({rows, logits.shape().back()}).narrow(rows - 1, 1).template to<Cpu>();
+  return {last.span().begin(), last.span().end()};
+}
+template <typename T, typename D>
+std::vector<Accumulate<T>> last_row(const Variable<T, D>& logits) {
+  return last_row(logits.value());
+}
+}  // namespace detail
+
+// Continues `prompt`, token by token; returns the new tokens only. The same seed gives the same tokens. Of any model:
+//
+//   const auto next_logits = [&](std::span<const std::int32_t> tokens) {
+//     const auto seen = tokens.last(std::min<std::size_t>(tokens.size(), 128));
+//     return net.forward(Tensor<std::int32_t>::from({1, std::ssize(seen)}, seen));
+//   };
+//   const auto text = models::generate(next_logits, prompt, {.count = 200, .temperature = 0.8, .seed = 1});
+//
+// It is called without a tape. Logits may be -inf: such tokens are never drawn. A NaN or +inf among them is an error.
+template <NextLogits F>
+TokenText generate(F&& next_logits, TokenText prompt, const GenerateOptions& options) {
+  const auto next = [&](std::span<const detail::OpenText> texts) {
+    const auto logits = detail::last_row(next_logits(texts.front().text));
+    return TokenText{detail::sample(std::span(logits), options, texts.front().uniform)};
+  };
+  return detail::continue_texts({std::move(prompt)}, options, next).front();
+}
+
+// The library's language models. A GPT or Llama keeps the keys and values of what it has read (nn::KeyValueCache), so that a
+// token costs one pass over the weights, however long the text and however many prompts: those of a batch may differ in length,
+// and each gets the text that it gets alone. A prompt has at most `block` tokens. All ranks of a divided model call it and get
+// the same texts.
+template <typename P, typename D>
+TRIREME_EXPORT std::vector<TokenText> generate(const Gpt<P, D>& model, std::span<const TokenText> prompts,
+                                               const GenerateOptions& options);
+template <typename P, typename D>
+TRIREME_EXPORT std::vector<TokenText> generate(const Llama<P, D>& model, std::span<const TokenText> prompts,
+                                               const GenerateOptions& options);
+// A GPT-NeoX has no cache: it reads the whole text for each token.
+template <typename P, typename D>
+TRIREME_EXPORT std::vector<TokenText> generate(const GptNeoX<P, D>& model, std::span<const TokenText> prompts,
+                                               const GenerateOptions& options);
+template <typename P, typename D>
+TokenText generate(const Gpt<P, D>& model, TokenText prompt, const GenerateOptions& options) {
+  return generate(model, std::vector<TokenText>{std::move(prompt)}, options).front();
+}
+template <typename P, typename D>
+TokenText generate(const Llama<P, D>& model, TokenText prompt, const GenerateOptions& options) {
+  return generate(model, std::vector<TokenText>{std::move(prompt)}, options).front();
+}
+template <typename P, typename D>
+TokenText generate(const GptNeoX<P, D>& model, TokenText prompt, const GenerateOptions& options) {
+  return generate(model, std::vector<TokenText>{std::move(prompt)}, options).front();
+}
+template <typename P, typename D>
+TRIREME_EXPORT TokenText generate(const LstmLm<P, D>& model, TokenText prompt, const GenerateOptions& options);
+
+}  // namespace models
+}  // namespace trireme

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "trireme/core/export.hpp"
+#include "trireme/data/text/token_batch.hpp"
+#include "trireme/nn/attention/key_value_cache.hpp"
+#include "trireme/nn/attention/transformer.hpp"
+#include "trireme/nn/layers/token_layers.hpp"
+#include "trireme/nn/staged/staged.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace models {
+
+struct GptOptions {
+  int layers = 6;
+  int heads = 6;
+  std::int64_t width = 384;
+  std::int64_t block = 256;  // longest sequence
+  std::int64_t vocabulary = 256;
+  double dropout = 0;                            // of the embedding and of what each block adds to the residual stream
+  std::optional<double> embedding_dropout = {};  // of the embedding, where it is another one
+  double attention_dropout = 0;                  // of attention's shares, see nn::TransformerOptions
+  Float8Scaling fp8 = Float8Scaling::none;       // of the blocks' linear layers; with MixedBfloat16 and without a tensor axis
+  double weight_deviation = 0.02;                // standard deviation of first weights
+};
+
+// GPT-2 (Radford et al. 2019): names as in Hugging Face's GPT2LMHeadModel, output layer tied to the token embedding. On a
+// tensor axis the ranks divide heads, hidden features and vocabulary. Its list of layers is the embedding, the blocks and the
+// output layer; without ModelContext::layer_costs stages have equally many blocks.
+template <typename P, typename D = Cpu>
+class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+  using Batch = data::BasicTokenBatch<D>;
+
+  explicit Gpt(const GptOptions& options, const ModelContext& context = {});
+
+  const GptOptions& options() const { return options_; }
+
+  // tokens [batch, time <= block] -> [batch, time, vocabulary], of which a rank of a tensor axis has its part.
+  Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens) const {
+    return this->forward({.tokens = tokens, .targets = {}});
+  }
+
+  // targets [batch, time]; ops::ignored_target counts for nothing.
+  Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return lm_head_.loss(logits, batch.targets); }
+  Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const {
+    return nn::loss_of(*this, {.tokens = tokens, .targets = targets});
+  }
+
+  // Logits of the position after the last token: [batch, vocabulary]; records nothing. All ranks of a divided model call it.
+  Tensor<T, D> next_token_logits(const Tensor<std::int32_t, D>& tokens) const;
+  // The same after each of these parts, which go on with the sequences of a cache: [parts, vocabulary].
+  Tensor<T, D> next_token_logits(std::span<const nn::NewTokens> tokens, nn::KeyValueCache<T, D>& cache) const;
+
+ private:
+  struct Transformer : nn::Module<P, D> {
+    Transformer(const nn::Module<P, D>& parent, const GptOptions& options);
+
+    nn::Embedding<P, D> wte;
+    nn::Embedding<P, D> wpe;
+    nn::Dropout<P, D> drop;
+    nn::ModuleList<nn::TransformerBlock<P, D>> h;
+    nn::LayerNorm<P, D> ln_f;
+  };
+
+  GptOptions options_;
+  Transformer transformer_;
+  nn::TokenLogits<P, D> lm_head_;
+};
+
+extern template class Gpt<Float32, Cpu>;
+extern template class Gpt<MixedBfloat16, Cpu>;
+extern template class Gpt<MixedFloat16, Cpu>;
+extern template class Gpt<Float32, Cuda>;
+extern template class Gpt<MixedBfloat16, Cuda>;
+extern template class Gpt<MixedFloat16, Cuda>;
+
+}  // namespace models
+}  // namespace trireme

@@ -1,0 +1,56 @@
+#pragma once
+
+#include "trireme/core/export.hpp"
+#include "trireme/data/text/token_batch.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/nn/recurrent/recurrent.hpp"
+#include "trireme/nn/staged/staged.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace models {
+
+struct LstmLmOptions {
+  std::int64_t vocabulary = 256;
+  std::int64_t embedding = 256;  // width of a token's vector
+  std::int64_t hidden = 512;
+  int layers = 2;
+  double dropout = 0;  // of the embedding and of every layer's output: Zaremba, Sutskever, Vinyals 2014, arXiv 1409.2329
+};
+
+// A language model, the list embed, lstm, fc. Each row of a batch that continues goes on with the states that the step before
+// has left, without a gradient: truncated backpropagation through time. forward() gives the logits [batch, time, vocabulary].
+//
+//   models::LstmLm<Float32> model({.vocabulary = 80}, parallel::model_context(mesh, {.batch_size = 32}));
+template <typename P, typename D = Cpu>
+class LstmLm : public nn::Staged<P, D, data::BasicTokenBatch<D>> {
+ public:
+  using T = typename P::Compute;
+  using Batch = data::BasicTokenBatch<D>;
+
+  explicit LstmLm(const LstmLmOptions& options, const ModelContext& context = {});
+
+  const LstmLmOptions& options() const { return options_; }
+
+  using State = nn::RecurrentState<T, D>;
+  // The logits of tokens that go on from a state, empty at a text's beginning, which becomes that of their end: for generating.
+  Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens, State& state) const;
+
+  // ops::ignored_target counts for nothing.
+  Loss<T, D> loss(const Variable<T, D>& logits, const Batch& batch) const;
+
+ private:
+  Variable<T, D> embedded(const Tensor<std::int32_t, D>& tokens) const;
+
+  LstmLmOptions options_;
+  nn::Embedding<P, D> embed_;
+  nn::Dropout<P, D> embed_dropout_;
+  nn::Lstm<P, D> lstm_;
+  nn::Dropout<P, D> lstm_dropout_;
+  nn::Linear<P, D> fc_;
+};
+
+extern template class LstmLm<Float32, Cpu>;
+extern template class LstmLm<Float32, Cuda>;
+
+}  // namespace models
+}  // namespace trireme

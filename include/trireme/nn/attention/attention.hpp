@@ -1,0 +1,190 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "trireme/autograd/composed/computed_weight.hpp"
+#include "trireme/autograd/composed/masked_attention.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/nn/layers/layers.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace nn {
+
+struct MultiheadAttentionOptions {
+  std::int64_t embed_dim = 0;
+  int num_heads = 1;
+  int num_kv_heads = 0;  // 0: as many as heads; else heads share keys and values
+  bool bias = true;
+  bool causal = false;
+  double rotary_base = 0;  // above 0: queries and keys get rotary positions
+  // Above 0: a query sees only keys that are fewer places away. Without `causal` this takes the way of masked_attention(), as
+  // dropout does.
+  std::int64_t window = 0;
+  double dropout = 0;  // of the shares that keys have in a query's result, in training; the same on any number of ranks
+  std::optional<Initializer> weight_initializer = {};  // as nn::Linear's unless given; biases are then 0
+};
+
+// Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself, or to another one.
+// [batch, time, embed_dim] -> the same; in a sequence-parallel model this rank's rows of that. The ranks of a tensor axis
+// divide the heads and the heads of keys and values. in_proj_weight [embed_dim + 2 * width of the kv heads, embed_dim] and
+// in_proj_bias hold the projections of queries, keys and values, and have the names of torch.nn.MultiheadAttention.
+template <typename P, typename D = Cpu>
+class MultiheadAttention : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  MultiheadAttention(const Module<P, D>& parent, std::string_view name, const MultiheadAttentionOptions& options)
+      : Module<P, D>(parent, name),
+        in_proj_weight(add_projections("in_proj_weight", options, {projections(options), options.embed_dim})),
+        in_proj_bias(options.bias ? add_projections("in_proj_bias", options, {projections(options)}) : Parameter<T, D, M>()),
+        out_proj(*this, "out_proj",
+                 {.in = options.embed_dim,
+                  .out = options.embed_dim,
+                  .bias = options.bias,
+                  .split = TensorSplit::row,
+                  .weight_initializer = options.weight_initializer,
+                  .bias_initializer = options.weight_initializer ? std::optional(Initializer::constant(0)) : std::nullopt}),
+        options_(options) {
+    require(options.num_heads > 0 && options.embed_dim % options.num_heads == 0, "{}: {} heads do not divide a width of {}",
+            this->name(), options.num_heads, options.embed_dim);
+    const int ranks = this->tensor_axis() == nullptr ? 1 : this->tensor_axis()->size();
+    require(options.num_heads % ranks == 0 && kv_heads(options) % ranks == 0,
+            "{}: {} ranks of a tensor axis can't divide {} heads and {} of keys and values; a number that divides both can",
+            this->name(), ranks, options.num_heads, kv_heads(options));
+    require(options.window >= 0 && options.dropout >= 0 && options.dropout < 1,
+            "{}: the window is {} and dropout {}, but must be at least 0 and lie in [0, 1)", this->name(), options.window,
+            options.dropout);
+    heads_ = options.num_heads / ranks;
+    kv_heads_ = kv_heads(options) / ranks;
+    if (ranks > 1) first_head_ = this->tensor_axis()->rank() * heads_;
+  }
+
+  // key_padding_mask [batch, time], not 0 where a key is padding; may be undefined. time: of a sequence, for sequence-parallel
+  // models.
+  Variable<T, D> forward(const Variable<T, D>& x, const Tensor<std::int32_t, D>& key_padding_mask = {},
+                         std::int64_t time = 0) const {
+    return this->named([&] {
+      auto qkv = projected(x, in_proj_weight.variable(), in_proj_bias.master());
+      if (this->sequence_parallel()) {
+        require(time > 0, "{}: a sequence-parallel model has to give the length of a sequence", this->name());
+        qkv = reshape(qkv, {qkv.shape()[0] / time, time, qkv.shape().back()});
+      }
+      if (options_.rotary_base > 0) {
+        qkv = rotary(qkv, {.size = head_size(options_), .heads = heads_ + kv_heads_, .base = options_.rotary_base});
+      }
+      if ((options_.window > 0 && !options_.causal) || drops()) {
+        const std::int64_t q_width = heads_ * head_size(options_), kv_width = kv_heads_ * head_size(options_);
+        const AttentionMask<T, D> mask{
+            .key_padding_mask = key_padding_mask, .causal = options_.causal, .window = options_.window};
+        return out_proj.forward(masked(narrow(qkv, 2, 0, q_width), narrow(qkv, 2, q_width, kv_width),
+                                       narrow(qkv, 2, q_width + kv_width, kv_width), mask));
+      }
+      const ops::AttentionOptions attention{
+          .heads = heads_, .kv_heads = kv_heads_, .causal = options_.causal, .window = options_.window};
+      return out_proj.forward(scaled_dot_product_attention(qkv, {}, attention, key_padding_mask));
+    });
+  }
+
+  // Queries of x [batch, queries, embed_dim] to keys and values of `memory` [batch, keys, embed_dim]: cross-attention, or x
+  // itself with a mask or a bias. Where nothing but padding and causal, with or without a window, is asked for it is as quick
+  // as forward(x); otherwise see masked_attention(). Not for sequence-parallel models. A window counts on both sides, or back
+  // if it is causal.
+  Variable<T, D> attend(const Variable<T, D>& x, const Variable<T, D>& memory, const AttentionMask<T, D>& mask = {}) const {
+    return this->named([&] {
+      this->require_all_rows("attention with a mask or a memory");
+      const std::int64_t q_width = heads_ * head_size(options_);
+      const std::int64_t kv_width = kv_heads_ * head_size(options_);
+      Variable<T, D> q = project(x, 0, q_width);
+      Variable<T, D> kv = project(memory, q_width, 2 * kv_width);
+      if (options_.rotary_base > 0) {
+        q = rotary(q, {.size = head_size(options_), .heads = heads_, .base = options_.rotary_base});
+        kv = rotary(kv, {.size = head_size(options_), .heads = kv_heads_, .base = options_.rotary_base});
+      }
+      AttentionMask<T, D> all = mask;
+      all.causal = mask.causal || options_.causal;
+      all.window = mask.window == 0 ? options_.window : mask.window;
+      const bool is_plain = !all.bias.value().defined() && !all.mask.defined() && (all.window == 0 || all.causal) && !drops();
+      if (is_plain) {
+        const ops::AttentionOptions attention{
+            .heads = heads_, .kv_heads = kv_heads_, .causal = all.causal, .window = all.window};
+        return out_proj.forward(scaled_dot_product_attention(q, kv, attention, all.key_padding_mask));
+      }
+      return out_proj.forward(masked(q, narrow(kv, 2, 0, kv_width), narrow(kv, 2, kv_width, kv_width), all));
+    });
+  }
+
+  Parameter<T, D, M> in_proj_weight;
+  Parameter<T, D, M> in_proj_bias;
+  Linear<P, D> out_proj;
+
+ private:
+  // Of queries, keys and values, each of which the ranks of a tensor axis divide.
+  Parameter<T, D, M> add_projections(std::string_view name, const MultiheadAttentionOptions& options, const Shape& shape) {
+    require(options.embed_dim > 0 && options.num_kv_heads >= 0,
+            "{}: attention needs embed_dim above 0 and num_kv_heads not below, got {} and {}", this->name(), options.embed_dim,
+            options.num_kv_heads);
+    Placement placement{.shape = shape};
+    if (const Collectives* axis = this->tensor_axis()) {
+      placement.dim = 0;
+      std::int64_t first = 0;
+      for (const std::int64_t count : {options.embed_dim, kv_width(options), kv_width(options)}) {
+        const Range part = even_part(count, *axis);
+        placement.ranges.push_back({first + part.begin, first + part.end});
+        first += count;
+      }
+    }
+    const double bound = 1 / std::sqrt(static_cast<double>(options.embed_dim));
+    const Initializer given = shape.size() == 1 ? Initializer::constant(0) : options.weight_initializer.value_or(Initializer());
+    return this->add_parameter(name, placement, options.weight_initializer ? given : Initializer::uniform(-bound, bound));
+  }
+
+  bool drops() const { return options_.dropout > 0 && this->training() && Tape::current() != nullptr; }
+
+  // q, k, v [batch, time, heads of this rank * size]
+  Variable<T, D> masked(const Variable<T, D>& q, const Variable<T, D>& k, const Variable<T, D>& v,
+                        const AttentionMask<T, D>& mask) const {
+    const MaskedAttentionOptions options{.dropout = drops() ? options_.dropout : 0,
+                                         .stream = this->name(),
+                                         .all_heads = options_.num_heads,
+                                         .first_head = first_head_};
+    return join_heads(
+        masked_attention(split_heads(q, heads_), split_heads(k, kv_heads_), split_heads(v, kv_heads_), mask, options));
+  }
+
+  // x by `count` of the rows of in_proj_weight that lie here.
+  Variable<T, D> project(const Variable<T, D>& x, std::int64_t first, std::int64_t count) const {
+    const auto weight = computed_weight<T>(narrow(in_proj_weight.master(), 0, first, count));
+    const auto bias = options_.bias ? narrow(in_proj_bias.master(), 0, first, count) : Variable<M, D>();
+    return projected(x, weight, bias);
+  }
+
+  Variable<T, D> projected(const Variable<T, D>& x, const Variable<T, D, M>& weight, const Variable<M, D>& bias) const {
+    if (this->tensor_axis() == nullptr) return linear(x, weight, bias);
+    return column_parallel_linear(x, weight, bias, *this->tensor_axis(), this->sequence_parallel());
+  }
+
+  static int kv_heads(const MultiheadAttentionOptions& options) {
+    return options.num_kv_heads == 0 ? options.num_heads : options.num_kv_heads;
+  }
+  static std::int64_t head_size(const MultiheadAttentionOptions& options) {
+    return options.embed_dim / std::max(options.num_heads, 1);
+  }
+
+  static std::int64_t projections(const MultiheadAttentionOptions& options) {
+    return options.embed_dim + 2 * kv_width(options);
+  }
+  static std::int64_t kv_width(const MultiheadAttentionOptions& options) { return kv_heads(options) * head_size(options); }
+
+  MultiheadAttentionOptions options_;
+  int heads_ = 0;  // of this rank
+  int kv_heads_ = 0;
+  int first_head_ = 0;
+};
+
+}  // namespace nn
+}  // namespace trireme

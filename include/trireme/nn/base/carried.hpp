@@ -1,0 +1,129 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string_view>
+
+#include "trireme/core/export.hpp"
+#include "trireme/nn/base/module.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace nn {
+
+// A batch whose rows may go on where the same rows of the step before have ended: data::TokenBatch.
+template <typename Batch>
+concept BatchOfRows = requires(const Batch& batch) {
+  { batch.rows() } -> std::convertible_to<std::int64_t>;
+  { batch.first_row } -> std::convertible_to<std::int64_t>;  // its place in the whole batch of the step
+  { batch.continues } -> std::convertible_to<bool>;
+};
+
+// What a layer remembers of each row of the batch from one step to the next, as an LSTM its states:
+//
+//   Carried memory{*this, "memory", {width}};
+//   ...
+//   const Tensor<float> before = memory.of(batch);  // [rows, width]; zeros where !batch.continues
+//   memory.keep(batch, after.value());
+//
+// Values have no gradient: backpropagation through time is truncated at a step's beginning. In a step of DataParallel rows read
+// what the step before has left, however often they are computed; checkpoints keep that, and a step that is given up or left
+// out takes it back. Each rank holds its own rows, which ModelContext::rows names. Whatever is computed outside of such steps,
+// or in evaluation, carries values of its own, of any rows, in no checkpoint. Not for a StepGraph on a GPU, which records once
+// whether rows go on.
+template <typename P, typename D = Cpu>
+class Carried : public Module<P, D> {
+ public:
+  using T = typename P::Master;
+
+  // of_row: the shape of a row's values.
+  Carried(const Module<P, D>& parent, std::string_view name, const Shape& of_row)
+      : Module<P, D>(parent, name), of_row_(of_row) {
+    const BatchRows& rows = this->context().rows;
+    if (rows.batch_size == 0) return;
+    values_ = this->add_buffer("rows", rows_of(rows.own.count()), 0,
+                               {.reduction = BufferReduction::none, .in_weights = false, .rows = rows});
+  }
+
+  // [rows, ...], a copy.
+  template <BatchOfRows Batch>
+  Tensor<T, D> of(const Batch& batch) const {
+    if (!is_in_step()) return aside_of(batch);
+    if (!values_.defined()) {
+      require(!batch.continues,
+              "{} remembers rows of the batch from step to step: tell the model which these are, ModelContext::rows, by "
+              "parallel::model_context(mesh, {{.batch_size = ...}})",
+              this->name());
+      return Tensor<T, D>::zeros(rows_of(batch.rows()));
+    }
+    const Tensor<T, D> place = place_of(batch, values_.kept_value());
+    // Also for a step that takes back its values: the rows have begun anew.
+    if (!batch.continues) plane_device<D>().zero(place.data(), place.span().size_bytes());
+    return place.clone();
+  }
+
+  // For the step after this one. values: [rows, ...], or as many elements in this order.
+  template <BatchOfRows Batch>
+  void keep(const Batch& batch, const Tensor<T, D>& values) const {
+    const Tensor<T, D> rows = values.reshape(rows_of(batch.rows()));
+    if (!is_in_step()) {
+      keep_aside(batch.first_row, rows.clone());
+    } else if (values_.defined()) {
+      const Tensor<T, D> place = place_of(batch, values_.value());
+      plane_device<D>().copy(place.data(), rows.data(), rows.span().size_bytes());
+    }
+  }
+
+ private:
+  bool is_in_step() const {
+    const Tape* tape = Tape::current();
+    if (tape == nullptr || !this->training() || !this->store().buffers().are_kept()) return false;
+    require(!tape->options() || tape->options()->on_device == nullptr,
+            "{} remembers rows of the batch, and a StepGraph would record once whether they go on: take steps without one",
+            this->name());
+    return true;
+  }
+
+  Shape rows_of(std::int64_t rows) const {
+    std::array<std::int64_t, Shape::max_dims> dims{rows};
+    require(of_row_.size() < Shape::max_dims, "{}: a row of shape {} has too many dims", this->name(), of_row_);
+    std::ranges::copy(of_row_.dims(), dims.begin() + 1);
+    return Shape(std::span(dims).first(static_cast<std::size_t>(of_row_.size()) + 1));
+  }
+
+  template <typename Batch>
+  Tensor<T, D> place_of(const Batch& batch, const Tensor<T, D>& all) const {
+    const Range& own = this->context().rows.own;
+    const std::int64_t first = batch.first_row;
+    require(first >= own.begin && first <= own.end && batch.rows() <= own.end - first,
+            "{}: {} rows from row {} of the batch on are not this rank's, which has {} to {}", this->name(), batch.rows(),
+            first, own.begin, own.end);
+    return all.narrow(first - own.begin, batch.rows());
+  }
+
+  template <typename Batch>
+  Tensor<T, D> aside_of(const Batch& batch) const {
+    if (!batch.continues) return Tensor<T, D>::zeros(rows_of(batch.rows()));
+    const auto found = aside_.find(batch.first_row);
+    require(found != aside_.end() && found->second.dim(0) == batch.rows(),
+            "{}: {} rows from row {} on continue, but no evaluation has computed these rows just before", this->name(),
+            batch.rows(), static_cast<std::int64_t>(batch.first_row));
+    return found->second.clone();
+  }
+  void keep_aside(std::int64_t first, const Tensor<T, D>& rows) const {
+    std::erase_if(aside_, [&](const auto& other) {  // older values of these rows
+      return other.first < first + rows.dim(0) && first < other.first + other.second.dim(0);
+    });
+    aside_[first] = rows;
+  }
+
+  Shape of_row_;
+  Buffer<T, D> values_;
+  mutable std::map<std::int64_t, Tensor<T, D>> aside_;  // by their first row
+};
+
+}  // namespace nn
+}  // namespace trireme

@@ -1,0 +1,205 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "trireme/autograd/buffer.hpp"
+#include "trireme/autograd/model.hpp"
+#include "trireme/autograd/parameter.hpp"
+#include "trireme/autograd/tensor_parallel.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/nn/base/layer_names.hpp"
+#include "trireme/nn/base/named_errors.hpp"
+#include "trireme/precision/policy.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace nn {
+
+struct InitializeOptions {
+  std::optional<std::uint64_t> seed = {};  // instead of ModelContext::seed
+};
+
+namespace detail {
+// For what the compiler says where a class has no constructor for a part of a model, which is then an aggregate.
+struct WriteUsingModuleModuleInTheClassOfThisPart {};
+}  // namespace detail
+
+// A part of a model with a dotted name. The root makes the Model in whose store it and its children register parameters.
+//
+//   struct Mlp : nn::Module<Float32> {
+//     using Module::Module;
+//     Linear hidden{*this, "hidden", {.in = 64, .out = 128}};
+//     Linear output{*this, "output", {.in = 128, .out = 10}};
+//     Value forward(const Value& x) const { return output.forward(relu(hidden.forward(x))); }
+//   };
+//   Mlp model;  // or Mlp(context); within another module Mlp mlp{*this, "mlp"};
+//
+// In a class that derives from Module<P, D> a layer of nn goes by its short name: Linear is nn::Linear<P, D>, and so on. A
+// layer of your own that has one of these names goes by its whole name there: ::Linear. In a class template, whose base is
+// not known yet, short names are written typename Module<P, D>::Linear, or nn::Linear<P, D>.
+template <typename P, typename D = Cpu>
+class Module {
+ public:
+  using Precision = P;
+  using Device = D;
+  using Value = Variable<typename P::Compute, D>;  // what matrix products read and give
+  using Stream = Variable<typename P::Master, D>;  // what is added up from layer to layer; what norms and losses read
+
+  using BatchNorm1d = nn::BatchNorm2d<P, D>;
+  using BatchNorm2d = nn::BatchNorm2d<P, D>;
+  using Carried = nn::Carried<P, D>;
+  using CausalSelfAttention = nn::CausalSelfAttention<P, D>;
+  using Conv1d = nn::Conv1d<P, D>;
+  using Conv2d = nn::Conv2d<P, D>;
+  using Conv3d = nn::Conv3d<P, D>;
+  using ConvTranspose1d = nn::ConvTranspose1d<P, D>;
+  using ConvTranspose2d = nn::ConvTranspose2d<P, D>;
+  using Dropout = nn::Dropout<P, D>;
+  using DropPath = nn::DropPath<P, D>;
+  using Embedding = nn::Embedding<P, D>;
+  using GatedMlp = nn::GatedMlp<P, D>;
+  using GroupNorm = nn::GroupNorm<P, D>;
+  using Gru = nn::Recurrent<P, ops::RecurrentCell::gru, D>;
+  using InstanceNorm1d = nn::InstanceNorm2d<P, D>;
+  using InstanceNorm2d = nn::InstanceNorm2d<P, D>;
+  using LayerNorm = nn::LayerNorm<P, D>;
+  using Linear = nn::Linear<P, D>;
+  using Lstm = nn::Recurrent<P, ops::RecurrentCell::lstm, D>;
+  using MixtureOfExperts = nn::MixtureOfExperts<P, D>;
+  using MultiheadAttention = nn::MultiheadAttention<P, D>;
+  using PixelShuffle = nn::PixelShuffle<P, D>;
+  using PRelu = nn::PRelu<P, D>;
+  using Residual = nn::Residual<P, D>;
+  using RmsNorm = nn::RmsNorm<P, D>;
+  using Sequential = nn::Sequential<P, D>;
+  using SpectralNormConv2d = nn::SpectralNormConv2d<P, D>;
+  using SpectralNormLinear = nn::SpectralNormLinear<P, D>;
+  using TokenEmbedding = nn::TokenEmbedding<P, D>;
+  using TokenLogits = nn::TokenLogits<P, D>;
+  using TransformerBlock = nn::TransformerBlock<P, D>;
+  using TransformerEncoderLayer = nn::TransformerEncoderLayer<P, D>;
+  using TransformerMlp = nn::TransformerMlp<P, D>;
+  using Upsample = nn::Upsample<P, D>;
+  using WeightNormConv1d = nn::WeightNormConv1d<P, D>;
+  using WeightNormLinear = nn::WeightNormLinear<P, D>;
+
+  using T = typename P::Compute;
+  using M = typename P::Master;
+  static_assert(std::same_as<M, typename P::Gradient> && std::same_as<M, Accumulate<T>>,
+                "gradients are kept in the master type, the one that sums of the compute type have");
+
+  explicit Module(const ModelContext& context = {})
+      : model_(std::make_shared<Model>(context, dtype_of<M>, dtype_of<T>, plane_device<D>())) {}
+  Module(const Module& parent, std::string_view name) : model_(parent.model_), name_(parent.dotted(name)) {}
+  Module(const Module& other) : model_(other.model_) {
+    static_assert(std::is_void_v<P>,
+                  "a module is neither copied nor moved, since it stands for parameters of its model: take it by "
+                  "reference, and keep several of one type in an nn::ModuleList");
+  }
+  Module& operator=(const Module&) = delete;
+  template <typename Parent>
+  requires(std::derived_from<Parent, Module> && !std::same_as<Parent, Module>)
+      Module(const Parent&, detail::WriteUsingModuleModuleInTheClassOfThisPart = {})
+  = delete;
+
+  const std::string& name() const { return name_; }  // empty for the root
+  Model& model() const { return *model_; }           // that it is a part of
+  FlatStore& store() const { return model_->store(); }
+  const ModelContext& context() const { return model_->context(); }
+
+  // The root stands for its model: optim::AdamW<Float32> optimizer(net).
+  operator Model&() const {  // NOLINT(google-explicit-constructor)
+    require(name_.empty(), "{} is a module within a model and does not stand for the whole of it: give the root, or model()",
+            name_);
+    return *model_;
+  }
+
+  // The ranks that hold this model's split layers between them; null where they lie here as a whole.
+  const Collectives* tensor_axis() const { return context().tensor.get(); }
+  bool sequence_parallel() const { return context().sequence_parallel && tensor_axis() != nullptr; }  // each has its own rows
+
+  // Gives every parameter and buffer of this module, and of those within it, its first values; they depend on the seed and the
+  // dotted names alone. A model is initialized by its root; a new head on loaded weights by model.head.initialize().
+  void initialize(const InitializeOptions& options = {}) {
+    store().template initialize<M>(options.seed.value_or(context().seed), name_);
+  }
+
+  // Training or evaluation, of this module and those within it: what batch norm normalises by, and whether dropout drops.
+  void train(bool on = true) { model_->modes().set(name_, on); }
+  void eval() { train(false); }
+  bool training() const { return model_->modes().is_on(name_); }
+
+ protected:
+  ~Module() = default;
+
+  Parameter<T, D, M> add_parameter(std::string_view name, const Shape& shape, const Initializer& initializer) {
+    return add_parameter(name, Placement{.shape = shape}, initializer);
+  }
+  Parameter<T, D, M> add_parameter(std::string_view name, std::initializer_list<std::int64_t> dims,  // {}: one number
+                                   const Initializer& initializer) {
+    return add_parameter(name, Shape(dims), initializer);
+  }
+  Parameter<T, D, M> add_parameter(std::string_view name, const Placement& placement, const Initializer& initializer) {
+    Parameter<T, D, M> parameter = add_adapter(name, placement, initializer);
+    if (context().lora) parameter.freeze();
+    return parameter;
+  }
+  // One that is trained where LoRA has frozen all others.
+  Parameter<T, D, M> add_adapter(std::string_view name, const Placement& placement, const Initializer& initializer) {
+    return Parameter<T, D, M>(model_, store().add(dotted(name), placement, initializer));
+  }
+
+  // A parameter that another module has registered: this one uses it too. Where a pipeline puts the two on different ranks,
+  // both hold it, and their gradients are summed.
+  Parameter<T, D, M> share(const Parameter<T, D, M>& parameter) const {
+    require(parameter.is_of(*model_), "{} can share parameters of its own model alone, and this is one of another, or none",
+            name_);
+    model_->share(parameter.number(), name_);
+    return parameter;
+  }
+
+  // What a layer's forward does: an error of its arguments begins with the layer's name, "encoder.layers.1.linear2: linear: x
+  // ...".
+  template <typename Work>
+  decltype(auto) named(const Work& work) const {
+    try {
+      return work();
+    } catch (const Error& error) {
+      detail::rethrow_from(name_, error);
+    }
+  }
+
+  // For layers that can't work on some of the rows: ranks of a tensor axis compute them alike, all of the rows.
+  void require_all_rows(std::string_view layer) const {
+    require(!sequence_parallel(), "{}: {} needs all rows, a sequence-parallel model gives each rank its own: leave that off",
+            name_, layer);
+  }
+
+  // A parameter that every rank of the tensor axis holds and, in a sequence-parallel model, uses for its own rows.
+  Variable<M, D> shared(const Parameter<T, D, M>& parameter) const {
+    const Variable<M, D> value = parameter.master();
+    return sequence_parallel() && value.slot() != nullptr ? sum_gradient(value, *tensor_axis()) : value;
+  }
+
+  // Beside the parameters: saved and loaded with them, without gradient.
+  Buffer<M, D> add_buffer(std::string_view name, const Shape& shape, double initial, const BufferOptions& options = {}) {
+    return Buffer<M, D>(model_, store().add_buffer(dotted(name), shape, initial, options));
+  }
+
+ private:
+  std::string dotted(std::string_view name) const {
+    return name_.empty() ? std::string(name) : name_ + "." + std::string(name);
+  }
+
+  std::shared_ptr<Model> model_;
+  std::string name_;
+};
+
+}  // namespace nn
+}  // namespace trireme

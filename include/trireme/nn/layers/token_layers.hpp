@@ -1,0 +1,171 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trireme/core/export.hpp"
+#include "trireme/nn/layers/layers.hpp"
+#include "trireme/ops/embedding/positions.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace nn {
+
+namespace detail {
+
+// Of all tokens [batch, time], or of this rank's rows where an axis divides them; with document_starts, as embed_tokens() has
+// it.
+template <typename D>
+Tensor<std::int32_t, D> positions_of(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& document_starts,
+                                     const Collectives* axis) {
+  const Range rows = axis == nullptr ? Range{0, tokens.numel()} : even_part(tokens.numel(), *axis);
+  Tensor<std::int32_t, D> positions({rows.count()});
+  ops::positions(rows.begin, tokens.dim(1), positions);
+  if (!document_starts.defined()) return positions;
+  return subtract(positions, document_starts.reshape({tokens.numel()}).narrow(rows.begin, rows.count()));
+}
+
+}  // namespace detail
+
+// The embeddings of tokens [batch, time] and of their positions, added: [batch, time, width], or in a sequence-parallel model
+// this rank's rows of that. Positions count from where each token's document starts, document_starts [batch, time], or where
+// it is undefined from the start of the sequence.
+template <typename P, typename D>
+Variable<typename P::Master, D> embed_tokens(const Embedding<P, D>& of_tokens, const Embedding<P, D>& of_positions,
+                                             const Tensor<std::int32_t, D>& tokens,
+                                             const Tensor<std::int32_t, D>& document_starts = {}) {
+  const std::int64_t longest = of_positions.weight.info().placement.shape[0];
+  require(tokens.shape().size() == 2 && tokens.dim(1) <= longest,
+          "a model of {} positions reads tokens [batch, time], no longer than that, got {}", longest, tokens.shape());
+  require(!document_starts.defined() || document_starts.shape() == tokens.shape(),
+          "document_starts {} do not belong to tokens {}", document_starts.shape(), tokens.shape());
+  const Collectives* axis = of_tokens.tensor_axis();
+  if (axis == nullptr && !document_starts.defined()) {
+    return token_embedding(tokens, of_tokens.weight.master(), of_positions.weight.master());
+  }
+  const auto sum = of_tokens.forward(tokens);
+  const auto positions = detail::positions_of(tokens, document_starts, of_tokens.sequence_parallel() ? axis : nullptr);
+  return add(sum, reshape(of_positions.forward(positions), sum.shape()));
+}
+
+struct TokenEmbeddingOptions {
+  std::int64_t vocabulary = 0;
+  std::int64_t positions = 0;  // the longest sequence
+  std::int64_t width = 0;
+  double dropout = 0;
+  Initializer initializer = Initializer::normal(0, 0.02);
+};
+
+// The first layer of a language model: from a batch with tokens [batch, time] to the residual stream [batch, time, width]. The
+// ranks of a tensor axis divide the vocabulary.
+template <typename P, typename D = Cpu>
+class TokenEmbedding : public Module<P, D> {
+ public:
+  TokenEmbedding(const Module<P, D>& parent, std::string_view name, const TokenEmbeddingOptions& options)
+      : Module<P, D>(parent, name),
+        tokens(*this, "tokens",
+               {.rows = options.vocabulary, .width = options.width, .initializer = options.initializer, .split = true}),
+        positions(*this, "positions", {.rows = options.positions, .width = options.width, .initializer = options.initializer}),
+        dropout(*this, "dropout", options.dropout) {}
+
+  Variable<typename P::Master, D> forward(const Tensor<std::int32_t, D>& of,
+                                          const Tensor<std::int32_t, D>& document_starts = {}) const {
+    return dropout.forward(embed_tokens(tokens, positions, of, document_starts));
+  }
+  template <typename Batch>
+  requires requires(const Batch& batch) { batch.tokens; }
+  Variable<typename P::Master, D> forward(const Batch& batch) const {
+    if constexpr (requires { batch.document_starts; }) {
+      return forward(batch.tokens, batch.document_starts);
+    } else {
+      return forward(batch.tokens);
+    }
+  }
+
+  Embedding<P, D> tokens;
+  Embedding<P, D> positions;
+  Dropout<P, D> dropout;
+};
+
+struct TokenLogitsOptions {
+  std::int64_t vocabulary = 0;
+  std::int64_t width = 0;
+  Initializer initializer = Initializer::normal(0, 0.02);
+};
+
+// The last layer of a language model: states [batch, time, width] times a vector of each token, those of an embedding whose
+// weight it shares or its own: logits [batch, time, vocabulary], of which a rank of a tensor axis has its part.
+template <typename P, typename D = Cpu>
+class TokenLogits : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  // has_bias: a number for each token is added, as BERT does.
+  TokenLogits(const Module<P, D>& parent, std::string_view name, const Embedding<P, D>& tokens, bool has_bias = false)
+      : Module<P, D>(parent, name),
+        weight(this->share(tokens.weight)),
+        held_rows_(tokens.held_rows()),
+        vocabulary_(shape_of(tokens)[0]),
+        width_(shape_of(tokens)[1]) {
+    if (!has_bias) return;
+    Placement placement{.shape = {vocabulary_}};
+    if (this->tensor_axis() != nullptr) {
+      placement.dim = 0;
+      placement.ranges = {held_rows_};
+    }
+    bias = this->add_parameter("bias", placement, Initializer::constant(0));
+  }
+
+  TokenLogits(const Module<P, D>& parent, std::string_view name, const TokenLogitsOptions& options)
+      : Module<P, D>(parent, name), vocabulary_(options.vocabulary), width_(options.width) {
+    require(options.vocabulary > 0 && options.width > 0, "{}: logits need vocabulary and width above 0, got {} and {}",
+            this->name(), options.vocabulary, options.width);
+    Placement placement{.shape = {options.vocabulary, options.width}};
+    held_rows_ = {0, options.vocabulary};
+    if (const Collectives* axis = this->tensor_axis()) {
+      held_rows_ = even_part(options.vocabulary, *axis);
+      placement.dim = 0;
+      placement.ranges = {held_rows_};
+    }
+    weight = this->add_parameter("weight", placement, options.initializer);
+  }
+
+  Variable<T, D> forward(const Variable<T, D>& states, std::int64_t time) const {
+    return this->named([&] {
+      const Collectives* axis = this->tensor_axis();
+      if (axis == nullptr) return linear(states, weight.variable(), bias.master());
+      const Variable<T, D> logits =
+          column_parallel_linear(states, weight.variable(), bias.master(), *axis, this->sequence_parallel());
+      return this->sequence_parallel() ? reshape(logits, {logits.shape()[0] / time, time, logits.shape().back()}) : logits;
+    });
+  }
+  template <typename Batch>
+  requires requires(const Batch& batch) { batch.time(); }
+  Variable<T, D> forward(const Variable<T, D>& states, const Batch& batch) const { return forward(states, batch.time()); }
+
+  // Cross-entropy; targets [batch, time], of which ops::ignored_target counts for nothing.
+  Loss<M, D> loss(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) const {
+    const Collectives* axis = this->tensor_axis();
+    if (axis == nullptr) return cross_entropy(logits, targets);
+    return vocab_parallel_cross_entropy(logits, targets, held_rows_.begin, vocabulary_, *axis);
+  }
+
+  Range held_rows() const { return held_rows_; }  // of the vocabulary
+  std::int64_t vocabulary() const { return vocabulary_; }
+  std::int64_t width() const { return width_; }
+
+  Parameter<T, D, M> weight;
+  Parameter<T, D, M> bias;
+
+ private:
+  // Of the whole weight, before the model is divided.
+  const Shape& shape_of(const Embedding<P, D>& tokens) const {
+    return this->store().registered(tokens.weight.number()).placement.shape;
+  }
+
+  Range held_rows_;
+  std::int64_t vocabulary_;
+  std::int64_t width_;
+};
+
+}  // namespace nn
+}  // namespace trireme

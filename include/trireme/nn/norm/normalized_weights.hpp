@@ -1,0 +1,186 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+
+#include "trireme/autograd/composed/computed_weight.hpp"
+#include "trireme/autograd/composed/convolutions.hpp"
+#include "trireme/autograd/images.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/nn/base/module.hpp"
+
+// Layers whose weights are computed from parameters by weight_norm() or spectral_norm(). Ranks of a tensor axis compute them
+// alike.
+namespace trireme TRIREME_EXPORT {
+namespace nn {
+
+// weight_g * weight_v / |weight_v| for each output (Salimans, Kingma 2016, arXiv 1602.07868), with the names of
+// torch.nn.utils.weight_norm. weight_g begins as 1 / sqrt(3), which is about what |weight_v| is at first.
+template <typename P, typename D = Cpu>
+class WeightNormParameters : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  Parameter<T, D, M> weight_g;  // [out, 1, ...]
+  Parameter<T, D, M> weight_v;  // [out, ...]
+  Parameter<T, D, M> bias;
+
+ protected:
+  WeightNormParameters(const Module<P, D>& parent, std::string_view name, const Shape& of_weight, const Shape& of_lengths,
+                       bool has_bias)
+      : Module<P, D>(parent, name) {
+    this->require_all_rows("a layer with weight norm");
+    require(of_weight.numel() > 0, "{}: a layer needs in, out and kernel above 0, its weight has shape {}", this->name(),
+            of_weight);
+    const std::int64_t inputs = of_weight.numel() / of_weight[0];
+    const double bound = 1 / std::sqrt(static_cast<double>(inputs));
+    const auto standard = Initializer::uniform(-bound, bound);
+    weight_g = this->add_parameter("weight_g", of_lengths, Initializer::constant(1 / std::sqrt(3.0)));
+    weight_v = this->add_parameter("weight_v", of_weight, standard);
+    if (has_bias) bias = this->add_parameter("bias", {of_weight[0]}, standard);
+  }
+  ~WeightNormParameters() = default;
+
+  Variable<M, D> weight() const { return weight_norm(weight_v.master(), weight_g.master()); }
+};
+
+struct WeightNormLinearOptions {
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  bool bias = true;
+};
+
+// [..., in] -> [..., out].
+template <typename P, typename D = Cpu>
+class WeightNormLinear : public WeightNormParameters<P, D> {
+ public:
+  using T = typename P::Compute;
+
+  WeightNormLinear(const Module<P, D>& parent, std::string_view name, const WeightNormLinearOptions& options)
+      : WeightNormParameters<P, D>(parent, name, {options.out, options.in}, {options.out, 1}, options.bias) {}
+
+  Variable<T, D> forward(const Variable<T, D>& x) const {
+    return this->named([&] { return linear(x, computed_weight<T>(this->weight()), this->bias.master()); });
+  }
+};
+
+struct WeightNormConv1dOptions {
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  std::int64_t kernel = 0;
+  Conv1dArguments arguments = {};
+  bool bias = true;
+};
+
+// [batch, length, in] -> [batch, y length, out].
+template <typename P, typename D = Cpu>
+class WeightNormConv1d : public WeightNormParameters<P, D> {
+ public:
+  using T = typename P::Compute;
+
+  WeightNormConv1d(const Module<P, D>& parent, std::string_view name, const WeightNormConv1dOptions& options)
+      : WeightNormParameters<P, D>(
+            parent, name, {options.out, options.in / std::max<std::int64_t>(options.arguments.groups, 1), options.kernel},
+            {options.out, 1, 1}, options.bias),
+        arguments_(options.arguments) {}
+
+  Variable<T, D> forward(const Variable<T, D>& x) const {
+    return this->named([&] { return conv1d(x, this->weight(), this->bias.master(), arguments_); });
+  }
+
+ private:
+  Conv1dArguments arguments_;
+};
+
+// weight divided by its largest singular value as a matrix [out, ...] (Miyato et al. 2018, arXiv 1802.05957), which one step of
+// the power method from weight_u finds better with each forward pass of training. Evaluation makes that step too, and does not
+// keep it. weight_u begins as ones, where torch.nn.utils.spectral_norm draws it.
+template <typename P, typename D = Cpu>
+class SpectralNormParameters : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  Parameter<T, D, M> weight;
+  Parameter<T, D, M> bias;
+  Buffer<M, D> weight_u;  // [out]
+
+ protected:
+  SpectralNormParameters(const Module<P, D>& parent, std::string_view name, const Shape& of_weight, bool has_bias)
+      : Module<P, D>(parent, name) {
+    this->require_all_rows("a layer with spectral norm");
+    require(of_weight.numel() > 0, "{}: a layer needs in, out and kernel above 0, its weight has shape {}", this->name(),
+            of_weight);
+    const std::int64_t inputs = of_weight.numel() / of_weight[0];
+    const double bound = 1 / std::sqrt(static_cast<double>(inputs));
+    const auto standard = Initializer::uniform(-bound, bound);
+    weight = this->add_parameter("weight", of_weight, standard);
+    if (has_bias) bias = this->add_parameter("bias", {of_weight[0]}, standard);
+    weight_u = this->add_buffer("weight_u", {of_weight[0]}, 1);
+  }
+  ~SpectralNormParameters() = default;
+
+  Variable<T, D, M> normalized() const {
+    const Tensor<M, D> kept = weight_u.value();
+    const SingularVectors<M, D> vectors = power_iteration(weight.value(), kept);
+    if (this->training() && Tape::current() != nullptr) {
+      device::copy_bytes(D{}, kept.data(), D{}, vectors.left.data(), kept.span().size_bytes());
+    }
+    return computed_weight<T>(spectral_norm(weight.master(), vectors));
+  }
+};
+
+struct SpectralNormLinearOptions {
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  bool bias = true;
+};
+
+// [..., in] -> [..., out].
+template <typename P, typename D = Cpu>
+class SpectralNormLinear : public SpectralNormParameters<P, D> {
+ public:
+  using T = typename P::Compute;
+
+  SpectralNormLinear(const Module<P, D>& parent, std::string_view name, const SpectralNormLinearOptions& options)
+      : SpectralNormParameters<P, D>(parent, name, {options.out, options.in}, options.bias) {}
+
+  Variable<T, D> forward(const Variable<T, D>& x) const {
+    return this->named([&] { return linear(x, this->normalized(), this->bias.master()); });
+  }
+};
+
+struct SpectralNormConv2dOptions {
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  ops::Extent2d kernel = 0;
+  ops::Conv2dOptions arguments = {};
+  bool bias = true;
+};
+
+// [batch, height, width, in] -> [batch, y height, y width, out].
+template <typename P, typename D = Cpu>
+class SpectralNormConv2d : public SpectralNormParameters<P, D> {
+ public:
+  using T = typename P::Compute;
+
+  SpectralNormConv2d(const Module<P, D>& parent, std::string_view name, const SpectralNormConv2dOptions& options)
+      : SpectralNormParameters<P, D>(parent, name,
+                                     {options.out, options.in / std::max<std::int64_t>(options.arguments.groups, 1),
+                                      options.kernel.height, options.kernel.width},
+                                     options.bias),
+        arguments_(options.arguments) {}
+
+  Variable<T, D> forward(const Variable<T, D>& x) const {
+    return this->named([&] { return conv2d(x, this->normalized(), this->bias.master(), arguments_); });
+  }
+
+ private:
+  ops::Conv2dOptions arguments_;
+};
+
+}  // namespace nn
+}  // namespace trireme

@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <csetjmp>
+#include <string>
+// clang-format off: jpeglib.h needs what is before it
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include <cstdio>
+// clang-format on
+
+#include "data/images/decode_picture.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::data {
+namespace {
+
+// What libjpeg knows while it reads. It reports an error by a jump out of its functions, so what calls these has no objects
+// with destructors: begin() and read_rows().
+struct JpegReading {
+  jpeg_decompress_struct jpeg{};
+  jpeg_error_mgr errors{};
+  std::jmp_buf place;
+  std::uint8_t* pixels = nullptr;
+  std::size_t row_bytes = 0;
+  char message[JMSG_LENGTH_MAX] = {};
+
+  JpegReading() = default;
+  ~JpegReading() { jpeg_destroy_decompress(&jpeg); }  // also of one that was never created: all zeros
+  JpegReading(const JpegReading&) = delete;
+  JpegReading& operator=(const JpegReading&) = delete;
+
+  static void fail(j_common_ptr jpeg) {
+    auto* reading = static_cast<JpegReading*>(jpeg->client_data);
+    jpeg->err->format_message(jpeg, reading->message);
+    std::longjmp(reading->place, 1);
+  }
+  // To libjpeg damaged data are worth a warning: it goes on with grey. These three warnings leave the pixels right.
+  static void warn(j_common_ptr jpeg, int level) {
+    if (level >= 0) return;
+    const int code = jpeg->err->msg_code;
+    if (code != JWRN_EXTRANEOUS_DATA && code != JWRN_JFIF_MAJOR && code != JWRN_ADOBE_XFORM) fail(jpeg);
+  }
+
+  bool begin(const std::uint8_t* bytes, std::size_t count) {
+    if (setjmp(place) != 0) return false;
+    jpeg.err = jpeg_std_error(&errors);
+    errors.error_exit = fail;
+    errors.emit_message = warn;
+    jpeg.client_data = this;
+    jpeg_create_decompress(&jpeg);
+    jpeg_mem_src(&jpeg, bytes, static_cast<unsigned long>(count));
+    jpeg_read_header(&jpeg, TRUE);
+    return true;
+  }
+
+  bool read_rows() {
+    if (setjmp(place) != 0) return false;
+    jpeg.out_color_space = jpeg.jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_start_decompress(&jpeg);
+    while (jpeg.output_scanline < jpeg.output_height) {
+      JSAMPROW row = pixels + jpeg.output_scanline * row_bytes;
+      jpeg_read_scanlines(&jpeg, &row, 1);
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+Picture decode_jpeg(std::span<const std::uint8_t> bytes, const std::filesystem::path& path) {
+  JpegReading reading;
+  const auto refuse = [&](std::string message, std::string hint) {
+    throw Error(
+        {.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path.string(), .hint = std::move(hint)});
+  };
+  const auto require_read = [&](bool is_read) {
+    if (!is_read) refuse(fmt::format("the JPEG image is damaged: {}", reading.message), "fetch or make the file again");
+  };
+  require_read(reading.begin(bytes.data(), bytes.size()));
+  const J_COLOR_SPACE colours = reading.jpeg.jpeg_color_space;
+  if (colours == JCS_CMYK || colours == JCS_YCCK)
+    refuse("the JPEG image has the colours of a printer, CMYK", "convert it to RGB");
+  if (colours != JCS_GRAYSCALE && colours != JCS_YCbCr && colours != JCS_RGB) {
+    refuse(fmt::format("the JPEG image has {} components that are no colours", reading.jpeg.num_components),
+           "convert it to RGB");
+  }
+  Picture picture =
+      picture_to_fill(reading.jpeg.image_height, reading.jpeg.image_width, colours == JCS_GRAYSCALE ? 1 : 3, path);
+  reading.pixels = picture.pixels.data();
+  reading.row_bytes = static_cast<std::size_t>(picture.shape.width * picture.shape.channels);
+  require_read(reading.read_rows());
+  return picture;
+}
+
+}  // namespace trireme::data

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+
+#include "data/images/image_transforms.hpp"
+#include "trireme/data/images/augmentation.hpp"
+
+namespace trireme::data {
+
+// The list that operations are drawn from.
+enum class RandomOperation : std::uint8_t {
+  identity,
+  shear_x,
+  shear_y,
+  translate_x,
+  translate_y,
+  rotate,
+  brightness,
+  colour,
+  contrast,
+  sharpness,
+  posterize,
+  solarize,
+  autocontrast,
+  equalize,
+};
+inline constexpr std::int64_t num_random_operations = 14;
+
+void check(const RandAugment& augment, const ImageShape& shape);
+
+// Changes an image of values in [0, 1]. `strength` is the share of the largest magnitude, in [0, 1]; `sign` -1 or 1, the
+// direction of those that have one.
+void apply(RandomOperation operation, double strength, int sign, Image image);
+
+// The operations that are drawn for sample number `sample`.
+void apply(const RandAugment& augment, std::uint64_t seed, std::int64_t sample, Image image);
+
+}  // namespace trireme::data

@@ -1,0 +1,67 @@
+#include "trireme/data/images/read_image.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "data/images/decode_picture.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/files/file.hpp"
+
+namespace trireme::data {
+namespace {
+
+// One channel of three that are the same.
+Picture single_channel(Picture picture, const std::filesystem::path& path) {
+  if (picture.shape.channels == 1) return picture;
+  Picture single{.shape = picture.shape, .pixels = {}};
+  single.shape.channels = 1;
+  for (std::size_t i = 0; i < picture.pixels.size(); i += 3) {
+    const std::uint8_t* pixel = picture.pixels.data() + i;
+    if (pixel[0] != pixel[1] || pixel[0] != pixel[2]) {
+      throw Error(
+          {.code = ErrorCode::corrupt_file,
+           .message = fmt::format("the image has colours, not numbers: a pixel is ({}, {}, {})", pixel[0], pixel[1], pixel[2]),
+           .path = path.string(),
+           .hint = "save it with a palette, or as grey values that are the numbers of classes"});
+    }
+    single.pixels.push_back(pixel[0]);
+  }
+  return single;
+}
+
+void check(const ImageOptions& options) {
+  const auto& [height, width, channels, resampling, numbers] = options;
+  require(height >= 0 && width >= 0 && (width == 0 || height <= most_pixels / width),
+          "an image can't be resized to {} x {} pixels", height, width);
+  require(channels == 0 || channels == 1 || channels == 3, "images have 1 channel or 3, got {}", channels);
+  require(!numbers || channels < 3, "the numbers of an image have one channel, not {}", channels);
+  require(!numbers || (height == 0 && width == 0) || resampling == Resampling::nearest,
+          "numbers of classes have no mean: resize them by .resampling = data::Resampling::nearest");
+}
+
+}  // namespace
+
+Picture read_image(const std::filesystem::path& path, const ImageOptions& options) {
+  check(options);
+  const File file = File::open(path);
+  std::vector<std::uint8_t> bytes(file.size());
+  file.read_at(std::as_writable_bytes(std::span(bytes)), 0);
+  Picture picture = decode_picture(bytes, path, options.numbers);
+  if (options.numbers) picture = single_channel(std::move(picture), path);
+  if (options.channels > 0) picture = with_channels(std::move(picture), options.channels);
+  const std::int64_t height = options.height > 0 ? options.height : picture.shape.height;
+  const std::int64_t width = options.width > 0 ? options.width : picture.shape.width;
+  if (width > most_pixels / height) {
+    throw Error({.code = ErrorCode::corrupt_file,
+                 .message = fmt::format("the image would be resized to {} x {} pixels", height, width),
+                 .path = path.string(),
+                 .hint = "set both extents"});
+  }
+  return resized(std::move(picture), height, width, options.resampling);
+}
+
+}  // namespace trireme::data

@@ -1,0 +1,136 @@
+#include "trireme/data/images/read_image_folder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "data/images/decode_picture.hpp"
+#include "data/sources/files_below.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/data/sources/batch_share.hpp"
+#include "trireme/data/sources/dataset.hpp"
+
+namespace trireme::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct LabelledFile {
+  fs::path path;
+  std::int32_t label;
+};
+
+[[noreturn]] void refuse_folder(const fs::path& path, std::string message, std::string hint) {
+  throw Error({.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path.string(), .hint = std::move(hint)});
+}
+
+std::vector<fs::path> class_folders(const fs::path& path) {
+  std::vector<fs::path> folders;
+  for (const fs::directory_entry& entry : content_of_folder(path)) {
+    if (leads_to_folder(entry)) folders.push_back(entry.path());
+  }
+  if (folders.empty())
+    refuse_folder(path, "the folder holds no folders of classes", "put the images of each class into a folder of its own");
+  return folders;
+}
+
+std::vector<std::string> names_of(const std::vector<fs::path>& folders) {
+  std::vector<std::string> names;
+  for (const fs::path& folder : folders) names.push_back(folder.filename().string());
+  return names;
+}
+
+std::vector<LabelledFile> find_files(const std::vector<fs::path>& folders, const std::vector<std::string>& classes) {
+  std::vector<LabelledFile> files;
+  for (const fs::path& folder : folders) {
+    const auto found = std::ranges::find(classes, folder.filename().string());
+    if (found == classes.end()) {
+      refuse_folder(
+          folder, "the folder is none of the classes",
+          fmt::format("the classes are {}",
+                      fmt::join(classes.begin(), classes.begin() + std::min<std::ptrdiff_t>(30, std::ssize(classes)), ", ")));
+    }
+    if (std::ranges::count(classes, *found) > 1)
+      refuse_folder(folder, "several classes have this name", "give each class a name of its own, in id2label too");
+    const std::vector<fs::path> of_class = files_below(folder);
+    for (const fs::path& file : of_class)
+      files.push_back({.path = file, .label = static_cast<std::int32_t>(found - classes.begin())});
+    if (of_class.empty()) refuse_folder(folder, "the class has no images", "remove the folder or put images into it");
+  }
+  return files;
+}
+
+// What an image of this shape is resized to.
+ImageShape resized_shape(const ImageShape& shape, const ImageFolderOptions& options) {
+  const auto& [height, width, shorter, resampling] = options.resizing;
+  if (shorter == 0) {
+    return {
+        .height = height > 0 ? height : options.height, .width = width > 0 ? width : options.width, .channels = shape.channels};
+  }
+  const std::int64_t side = std::min(shape.height, shape.width);
+  return {.height = shorter * shape.height / side, .width = shorter * shape.width / side, .channels = shape.channels};
+}
+
+void check_resizing(const ImageFolderOptions& options) {
+  const auto& [height, width, shorter, resampling] = options.resizing;
+  const bool fits = shorter > 0 ? shorter >= options.height && shorter >= options.width
+                                : (height == 0 || height >= options.height) && (width == 0 || width >= options.width);
+  const bool exist = std::min({height, width, shorter}) >= 0 && std::max({height, width, shorter}) <= most_pixels;
+  require(fits && exist,
+          "images are resized to {} x {} pixels, or {} of their shorter side, of which a centre of {} x {} can't be taken",
+          height, width, shorter, options.height, options.width);
+}
+
+Picture read_taken(const fs::path& path, const ImageFolderOptions& options) {
+  Picture picture = read_image(path, {.channels = options.channels});
+  const ImageShape shape = resized_shape(picture.shape, options);
+  if (shape.width > most_pixels / shape.height)
+    refuse_folder(path, fmt::format("the image would be resized to {} x {} pixels", shape.height, shape.width), "remove it");
+  picture = resized(std::move(picture), shape.height, shape.width, options.resizing.resampling);
+  return centre_of(picture, options.height, options.width);
+}
+
+// What this rank reads of them.
+void take_share(std::vector<LabelledFile>& files, const ImageFolderOptions& options) {
+  const Range share = share_of(std::ssize(files), options.index, options.count);
+  files.erase(files.begin() + share.end, files.end());
+  files.erase(files.begin(), files.begin() + share.begin);
+}
+
+}  // namespace
+
+ImageFolder read_image_folder(const fs::path& path, const ImageFolderOptions& options) {
+  require(options.height > 0 && options.width > 0 && options.width <= most_pixels / options.height,
+          "images of {} x {} pixels: set .height and .width to the extents of all images", options.height, options.width);
+  check_resizing(options);
+  require(options.channels == 1 || options.channels == 3, "images have 1 channel or 3, got {}", options.channels);
+  require(options.count > 0 && options.index >= 0 && options.index < options.count,
+          "the share of rank {} of {} does not exist: set .index from 0 on and .count above it", options.index, options.count);
+  const std::vector<fs::path> folders = class_folders(path);
+  std::vector<std::string> classes = options.classes.empty() ? names_of(folders) : options.classes;
+  std::vector<LabelledFile> files = find_files(folders, classes);
+  take_share(files, options);
+  const ImageShape shape{.height = options.height, .width = options.width, .channels = options.channels};
+  const auto image_bytes = static_cast<std::size_t>(shape.numel());
+  std::vector<std::uint8_t> pixels(files.size() * image_bytes);
+  for_each_item(std::ssize(files), 0, [&](std::int64_t file) {
+    const auto at = static_cast<std::size_t>(file);
+    std::ranges::copy(read_taken(files[at].path, options).pixels,
+                      pixels.begin() + static_cast<std::ptrdiff_t>(at * image_bytes));
+  });
+  std::vector<std::int32_t> labels;
+  for (const LabelledFile& file : files) labels.push_back(file.label);
+  const std::int64_t num_classes = std::ssize(classes);
+  return {.images = ImageDataset(shape, std::move(pixels), std::move(labels), num_classes), .class_names = std::move(classes)};
+}
+
+bool has_class_folders(const fs::path& path) {
+  std::error_code unknown;
+  return fs::is_directory(path, unknown) && std::ranges::any_of(content_of_folder(path), [&](const fs::directory_entry& entry) {
+           return entry.is_directory(unknown);
+         });
+}
+
+}  // namespace trireme::data

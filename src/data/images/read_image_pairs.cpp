@@ -1,0 +1,156 @@
+#include "trireme/data/images/read_image_pairs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "data/images/decode_picture.hpp"
+#include "data/sources/files_below.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/data/sources/batch_share.hpp"
+#include "trireme/data/sources/dataset.hpp"
+
+namespace trireme::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t most_named = 10;  // files in a message
+
+using FilesByName = std::map<std::string, fs::path>;
+
+struct ImagePair {
+  std::string name;
+  fs::path image;
+  fs::path mask;
+};
+
+[[noreturn]] void refuse_pairs(const fs::path& path, std::string message, std::string hint) {
+  throw Error({.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path.string(), .hint = std::move(hint)});
+}
+
+std::string name_below(const fs::path& folder, const fs::path& file) {
+  const fs::path below = file.lexically_relative(folder);
+  return (below.parent_path() / below.stem()).generic_string();
+}
+
+// By their paths below the folder, without the ending and the suffix before it. `belongs` is asked for the whole name.
+FilesByName files_by_name(const fs::path& folder, const std::string& suffix, const auto& belongs) {
+  FilesByName files;
+  for (const fs::path& file : files_below(folder)) {
+    std::string name = name_below(folder, file);
+    if (!belongs(name)) continue;
+    if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+    const auto [other, is_first] = files.emplace(std::move(name), file);
+    if (!is_first) {
+      refuse_pairs(folder,
+                   fmt::format("{} and {} have the same name, \"{}\"", other->second.filename().string(),
+                               file.filename().string(), other->first),
+                   "rename or remove one of them");
+    }
+  }
+  if (files.empty()) refuse_pairs(folder, "the folder holds no images", "name the folder that holds them");
+  return files;
+}
+
+// Names that are not among others, as a part of a message.
+std::string names_missing(const FilesByName& files, const FilesByName& others, const char* what, const char* lack) {
+  std::vector<std::string> names;
+  for (const auto& [name, file] : files) {
+    if (!others.contains(name)) names.push_back(name);
+  }
+  if (names.empty()) return "";
+  const std::size_t count = names.size();
+  if (count > most_named) {
+    names.resize(most_named);
+    names.emplace_back("...");
+  }
+  return fmt::format("{} of {} {} {}: {}", count, files.size(), what, lack, fmt::join(names, ", "));
+}
+
+std::vector<ImagePair> find_pairs(const fs::path& images, const fs::path& masks, const std::string& suffix) {
+  std::error_code unknown;
+  const bool together = fs::equivalent(images, masks, unknown);  // then the suffix alone tells which are masks
+  require(!together || !suffix.empty(), "images and masks lie in one folder, {}: say by .mask_suffix which are masks",
+          images.string());
+  const auto is_mask = [&](const std::string& name) { return !together || name.ends_with(suffix); };
+  const auto is_image = [&](const std::string& name) { return !together || !name.ends_with(suffix); };
+  FilesByName image_files = files_by_name(images, "", is_image);
+  FilesByName mask_files = files_by_name(masks, suffix, is_mask);
+  std::string message = names_missing(image_files, mask_files, "images", "have no mask");
+  const std::string without_image = names_missing(mask_files, image_files, "masks", "have no image");
+  if (!message.empty() && !without_image.empty()) message += "; ";
+  message += without_image;
+  if (!message.empty()) {
+    refuse_pairs(masks, message,
+                 fmt::format("a mask has the name of its image in {}, and .mask_suffix behind it", images.string()));
+  }
+  std::vector<ImagePair> pairs;
+  for (auto& [name, file] : image_files) {
+    pairs.push_back({.name = name, .image = std::move(file), .mask = std::move(mask_files.at(name))});
+  }
+  return pairs;
+}
+
+void check_pair_options(const ImagePairOptions& options) {
+  require(options.height > 0 && options.width > 0 && options.width <= most_pixels / options.height,
+          "images of {} x {} pixels: set .height and .width to the extents of all images and masks", options.height,
+          options.width);
+  require(options.channels == 1 || options.channels == 3, "images have 1 channel or 3, got {}", options.channels);
+  require(options.count > 0 && options.index >= 0 && options.index < options.count,
+          "the share of rank {} of {} does not exist: set .index from 0 on and .count above it", options.index, options.count);
+}
+
+// Both resized.
+std::pair<Picture, Picture> read_pair(const ImagePair& pair, const ImagePairOptions& options) {
+  Picture image = read_image(pair.image, {.channels = options.channels});
+  Picture mask = read_image(pair.mask, {.numbers = true});
+  if (image.shape.height != mask.shape.height || image.shape.width != mask.shape.width) {
+    throw Error({.code = ErrorCode::corrupt_file,
+                 .message = fmt::format("the extents of a mask are not those of its image, {}", pair.image.string()),
+                 .path = pair.mask.string(),
+                 .wanted = fmt::format("{} x {} pixels", image.shape.height, image.shape.width),
+                 .had = fmt::format("{} x {}", mask.shape.height, mask.shape.width),
+                 .hint = "resize the mask without blending, or turn it as its image"});
+  }
+  return {resized(std::move(image), options.height, options.width, options.resampling),
+          resized(std::move(mask), options.height, options.width, Resampling::nearest)};
+}
+
+ImageDataset without_classes(const ImageShape& shape, std::vector<std::uint8_t> pixels, std::size_t count) {
+  return {shape, std::move(pixels), std::vector<std::int32_t>(count), 1};
+}
+
+}  // namespace
+
+ImagePairs read_image_pairs(const fs::path& images, const fs::path& masks, const ImagePairOptions& options) {
+  check_pair_options(options);
+  const std::vector<ImagePair> all = find_pairs(images, masks, options.mask_suffix);
+  const Range share = share_of(std::ssize(all), options.index, options.count);
+  const std::span<const ImagePair> pairs =
+      std::span(all).subspan(static_cast<std::size_t>(share.begin), static_cast<std::size_t>(share.end - share.begin));
+  const ImageShape of_image{.height = options.height, .width = options.width, .channels = options.channels};
+  const ImageShape of_mask{.height = options.height, .width = options.width, .channels = 1};
+  std::vector<std::uint8_t> image_pixels(pairs.size() * static_cast<std::size_t>(of_image.numel()));
+  std::vector<std::uint8_t> mask_pixels(pairs.size() * static_cast<std::size_t>(of_mask.numel()));
+  for_each_item(std::ssize(pairs), 0, [&](std::int64_t pair) {
+    const auto [image, mask] = read_pair(pairs[static_cast<std::size_t>(pair)], options);
+    std::ranges::copy(image.pixels, image_pixels.begin() + pair * of_image.numel());
+    std::ranges::copy(mask.pixels, mask_pixels.begin() + pair * of_mask.numel());
+  });
+  ImagePairs read{.images = without_classes(of_image, std::move(image_pixels), pairs.size()),
+                  .masks = without_classes(of_mask, std::move(mask_pixels), pairs.size()),
+                  .names = {}};
+  for (const ImagePair& pair : pairs) read.names.push_back(pair.name);
+  return read;
+}
+
+std::string content_of(const ImagePairs& pairs) {
+  return fmt::format("{}; masks of {}", content_of(pairs.images), content_of(pairs.masks));
+}
+
+}  // namespace trireme::data

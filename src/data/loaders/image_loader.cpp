@@ -1,0 +1,84 @@
+#include "trireme/data/loaders/image_loader.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "data/images/augment.hpp"
+#include "data/images/mix.hpp"
+#include "trireme/core/first_exception.hpp"
+#include "trireme/data/sources/permutation.hpp"
+
+namespace trireme::data {
+
+ImageLoader::ImageLoader(ImageDataset dataset, const ImageLoaderOptions& options)
+    : dataset_(std::move(dataset)), options_(options), share_(options.batch) {
+  require(dataset_.count() > 0, "a data set without images cannot be loaded");
+  check(options.normalization, dataset_.shape().channels);
+  check(options.augmentation, dataset_.shape());
+}
+
+std::int64_t ImageLoader::steps_per_epoch() const { return (samples_per_epoch() + batch_size() - 1) / batch_size(); }
+
+std::int64_t ImageLoader::image_of(std::int64_t sample) const {
+  if (options_.order == ImageOrder::sequential) return sample;
+  const Permutation order(dataset_.count(), options_.batch.seed, static_cast<std::uint64_t>(sample / dataset_.count()));
+  return order(sample % dataset_.count());
+}
+
+// The sample before this one in its step; of the first, the last.
+std::int64_t ImageLoader::partner_of(std::int64_t sample) const {
+  const std::int64_t first = sample - sample % batch_size();
+  if (sample > first) return sample - 1;
+  const std::int64_t last = first + batch_size() - 1;
+  return options_.order == ImageOrder::sequential ? std::min(last, dataset_.count() - 1) : last;
+}
+
+ImageBatch ImageLoader::load(std::int64_t step, std::int64_t micro_batch) const {
+  const ImageShape& shape = dataset_.shape();
+  const std::int64_t rows = share_.micro_batch_size();
+  const std::int64_t first = share_.first_sample(step, micro_batch);
+  std::int64_t valid = rows;
+  if (options_.order == ImageOrder::sequential) {
+    require(step < steps_per_epoch(), "step {} does not exist: {} images in their order are {} steps", step, dataset_.count(),
+            steps_per_epoch());
+    valid = std::clamp<std::int64_t>(dataset_.count() - first, 0, rows);
+  }
+  ImageBatch batch{.images = Tensor<float>({rows, shape.height, shape.width, shape.channels}),
+                   .labels = Tensor<std::int32_t>::full({rows}, no_label),
+                   .first_sample = first,
+                   .valid = valid};
+  const bool mixed = mixes(options_.augmentation);
+  std::vector<float> before_first(mixed && valid > 0 ? static_cast<std::size_t>(shape.numel()) : 0);
+  const std::int64_t partner = partner_of(first);
+  FirstException thrown;
+#pragma omp parallel for schedule(static) if (rows * shape.numel() >= least_values)
+  for (std::int64_t row = before_first.empty() ? 0 : -1; row < rows; ++row) {
+    thrown.guard([&] {
+      if (row < 0) return read(image_of(partner), partner, before_first);
+      const std::span<float> into(batch.images.data() + row * shape.numel(), static_cast<std::size_t>(shape.numel()));
+      if (row < valid) {
+        const std::int64_t image = image_of(first + row);
+        batch.labels.data()[row] = dataset_.label(image);
+        read(image, first + row, into);
+      } else {
+        std::ranges::fill(into, 0.0f);
+      }
+    });
+  }
+  thrown.rethrow();
+  if (mixed) {
+    const std::int32_t label = valid > 0 ? dataset_.label(image_of(partner)) : no_label;
+    mix(batch, {.pixels = before_first, .label = label}, dataset_.classes(), options_.augmentation, options_.batch.seed);
+  }
+  return batch;
+}
+
+void ImageLoader::read(std::int64_t image, std::int64_t sample, std::span<float> into) const {
+  const Image pixels{.pixels = into, .shape = dataset_.shape()};
+  read_augmented(dataset_.image(image), options_.augmentation, options_.batch.seed, sample, pixels);
+  normalize(pixels, options_.normalization);
+  if (const auto& erasing = options_.augmentation.random_erasing) erase_box(*erasing, options_.batch.seed, sample, pixels);
+}
+
+}  // namespace trireme::data

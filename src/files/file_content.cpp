@@ -1,0 +1,194 @@
+#include "trireme/files/file_content.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <ctime>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "files/system_error.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/philox.hpp"
+#include "trireme/files/digest.hpp"
+#include "trireme/files/file.hpp"
+
+namespace trireme {
+namespace {
+
+namespace fs = std::filesystem;
+using Record = nlohmann::json;
+
+constexpr std::uint64_t least_kept = std::uint64_t{64} << 20;
+constexpr std::int64_t second = 1'000'000'000;  // in nanoseconds
+
+std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * second + time.tv_nsec; }
+
+// 64 samples at even distances, with the first and the last bytes.
+std::uint64_t digest_of_samples(std::span<const std::byte> bytes) {
+  constexpr std::size_t samples = 64;
+  constexpr std::size_t sample = 4096;
+  std::uint64_t sum = 0;
+  for (std::size_t index = 0; index < samples; ++index) {
+    const std::size_t begin = (bytes.size() - sample) / (samples - 1) * index;
+    sum = 31 * sum + digest_of_bytes(bytes.subspan(index + 1 == samples ? bytes.size() - sample : begin, sample));
+  }
+  return sum;
+}
+
+// What a file is known by without reading all of it.
+Record identity_of(const fs::path& path, std::span<const std::byte> bytes) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) throw_system_error("the file cannot be looked at", path, errno);
+  std::error_code unknown;
+  return {{"file", fs::absolute(path, unknown).string()},
+          {"size", static_cast<std::uint64_t>(status.st_size)},
+          {"modified", nanoseconds(status.st_mtim)},
+          {"changed", nanoseconds(status.st_ctim)},
+          {"samples", digest_of_samples(bytes)}};
+}
+
+// What was changed just now may change again without another time.
+bool is_settled(const Record& identity) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return nanoseconds(now) - identity.at("changed").get<std::int64_t>() > second;
+}
+
+// Where numbers of the file may be kept.
+std::vector<fs::path> places_of(const fs::path& path) {
+  std::vector<fs::path> places{path.parent_path() / fmt::format(".{}.trireme.json", path.filename().string())};
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::error_code unknown;
+  const std::string name = fmt::format("{:016x}.json", hash_name(fs::absolute(path, unknown).string()));
+  if (cache != nullptr && *cache != '\0') {
+    places.push_back(fs::path(cache) / "trireme" / name);
+  } else if (home != nullptr && *home != '\0') {
+    places.push_back(fs::path(home) / ".cache" / "trireme" / name);
+  }
+  return places;
+}
+
+// The numbers that are kept of this very file; null: none.
+Record numbers_in(const fs::path& place, const Record& identity) {
+  std::error_code unknown;
+  if (!fs::is_regular_file(place, unknown)) return nullptr;
+  try {
+    const Record record = Record::parse(File::open(place).content());
+    return record.at("identity") == identity && record.at("numbers").is_object() ? record.at("numbers") : Record();
+  } catch (const std::exception&) {  // not readable, or damaged
+    return nullptr;
+  }
+}
+
+bool keep(const fs::path& place, const Record& identity, const Record& numbers) {
+  std::error_code unknown;
+  if (place.has_parent_path()) fs::create_directories(place.parent_path(), unknown);
+  const std::string text =
+      Record{{"identity", identity}, {"numbers", numbers}}.dump(-1, ' ', false, Record::error_handler_t::replace) + "\n";
+  try {
+    FileReplacement file(place);
+    file.write(std::as_bytes(std::span(text)));
+    file.commit();
+    return true;
+  } catch (const Error&) {  // a folder of another user, a full disk
+    return false;
+  }
+}
+
+// What lies below a folder, by its name from there: files, also those that links lead to.
+void list_files(const fs::path& folder, const std::string& prefix, std::vector<fs::path>& above,
+                std::map<std::string, fs::path>& files) {
+  std::error_code error;
+  above.push_back(fs::canonical(folder, error));
+  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with('.')) continue;
+    std::error_code unknown;
+    if (fs::is_directory(entry->path(), unknown)) {
+      const fs::path real = fs::canonical(entry->path(), unknown);
+      if (std::ranges::find(above, real) == above.end()) list_files(entry->path(), prefix + name + "/", above, files);
+    } else if (fs::is_regular_file(entry->path(), unknown)) {
+      files.emplace(prefix + name, entry->path());
+    }
+  }
+  above.pop_back();
+  if (error) throw_system_error("the folder cannot be read", folder, error.value());
+}
+
+// Of more bytes than can be read while other ranks wait: 16,384 pieces of a MiB at even distances.
+std::uint64_t digest_of_many(std::span<const std::byte> bytes) {
+  constexpr std::size_t pieces = 16'384;
+  constexpr std::size_t piece = std::size_t{1} << 20;
+  if (bytes.size() <= pieces * piece) return digest_of_bytes(bytes);
+  std::uint64_t sum = 0;
+  for (std::size_t index = 0; index < pieces; ++index) {
+    const std::size_t begin = (bytes.size() - piece) / (pieces - 1) * index;
+    sum = 31 * sum + digest_of_bytes(bytes.subspan(index + 1 == pieces ? bytes.size() - piece : begin, piece));
+  }
+  return sum;
+}
+
+std::uint64_t digest_of_file(const fs::path& path) { return number_of_file(path, "digest", digest_of_many); }
+
+}  // namespace
+
+std::uint64_t digest_of_bytes(std::span<const std::byte> bytes) {
+  const auto words = static_cast<std::int64_t>(bytes.size() / 8);
+  const auto rest = bytes.subspan(static_cast<std::size_t>(words) * 8);
+  return digest("data", DType::uint64, bytes.data(), words) +
+         digest("data", DType::uint8, rest.data(), static_cast<std::int64_t>(rest.size()), words);
+}
+
+std::uint64_t number_of_file(const fs::path& path, const std::string& name,
+                             const std::function<std::uint64_t(std::span<const std::byte>)>& compute) {
+  const File file = File::open(path);
+  const std::uint64_t size = file.size();
+  if (size == 0) return compute({});
+  const std::shared_ptr<const std::byte> memory = file.map();
+  const std::span bytes(memory.get(), size);
+  if (size < least_kept) return compute(bytes);
+  const Record identity = identity_of(path, bytes);
+  const std::vector<fs::path> places = places_of(path);
+  Record numbers = Record::object();
+  for (const fs::path& place : places) {
+    const Record found = numbers_in(place, identity);
+    if (found.is_object()) numbers.update(found);
+  }
+  const auto kept = numbers.find(name);
+  if (kept != numbers.end() && kept->is_number_unsigned()) return kept->get<std::uint64_t>();
+  const std::uint64_t number = compute(bytes);
+  numbers[name] = number;
+  if (is_settled(identity) && identity_of(path, bytes) == identity) {
+    static_cast<void>(std::ranges::any_of(places, [&](const fs::path& place) { return keep(place, identity, numbers); }));
+  }
+  return number;
+}
+
+std::string content_at(const fs::path& path) {
+  std::error_code unknown;
+  if (!fs::is_directory(path, unknown)) {
+    return fmt::format("{} bytes, digest {:016x}", File::open(path).size(), digest_of_file(path));
+  }
+  std::map<std::string, fs::path> files;
+  std::vector<fs::path> above;
+  list_files(path, {}, above, files);
+  std::uint64_t bytes = 0;
+  std::uint64_t sum = 0;
+  for (const auto& [name, file] : files) {
+    bytes += File::open(file).size();
+    sum = 31 * (31 * sum + hash_name(name)) + digest_of_file(file);
+  }
+  return fmt::format("{} files of {} bytes, digest {:016x}", files.size(), bytes, sum);
+}
+
+}  // namespace trireme

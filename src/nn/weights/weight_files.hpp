@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trireme/core/range.hpp"
+#include "trireme/files/safetensors.hpp"
+
+namespace trireme::nn {
+
+// A tensor of one of the files.
+struct StoredTensor {
+  const SafetensorsFile* file = nullptr;
+  const SafetensorsEntry* entry = nullptr;
+
+  explicit operator bool() const { return entry != nullptr; }
+};
+
+// The tensors at `path`: of a safetensors file, or of a folder as transformers writes it, with model.safetensors or the shards
+// that model.safetensors.index.json names.
+class WeightFiles {
+ public:
+  explicit WeightFiles(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  StoredTensor find(std::string_view name) const;
+  const std::vector<StoredTensor>& all() const { return all_; }  // by name
+
+ private:
+  void open_shards(const std::string& index);
+
+  std::string path_;
+  std::vector<std::unique_ptr<SafetensorsFile>> files_;
+  std::vector<StoredTensor> all_;
+};
+
+// Whether weights lie there.
+bool has_weights(const std::string& path);
+
+// What an index of shards says: from a tensor's name to that of its file, beside the index.
+std::map<std::string, std::string> read_shard_index(const std::string& path);
+
+// Rows [rows.begin, rows.end) of dim 0 of a tensor of float32, bfloat16 or float16.
+std::vector<float> read_rows(const StoredTensor& tensor, const Range& rows);
+
+}  // namespace trireme::nn

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tokenizers/codecs/merges.hpp"
+#include "tokenizers/codecs/model.hpp"
+#include "tokenizers/codecs/token_spellings.hpp"
+#include "tokenizers/codecs/word_cache.hpp"
+#include "tokenizers/codecs/word_table.hpp"
+
+namespace trireme::tokenizers {
+
+struct BpeOptions {
+  bool byte_level = false;                   // words begin as bytes; else as characters
+  bool ignore_merges = false;                // a word that is a token stays whole, whatever its merges are
+  std::optional<std::int32_t> unknown = {};  // stands for characters without a token
+  bool fuse_unknown = false;                 // one for all neighbours
+  bool byte_fallback = false;                // such characters become their bytes' tokens, <0x0A>, if all are there
+};
+
+// Byte pair encoding (Sennrich et al. 2016, arXiv 1508.07909).
+class Bpe : public Model {
+ public:
+  Bpe(std::shared_ptr<const TokenSpellings> tokens, Merges merges, const BpeOptions& options);
+
+  void encode(std::string_view text, std::span<const Range> words, std::vector<std::int32_t>& tokens,
+              std::vector<std::int32_t>* sizes) const override;
+
+ private:
+  bool fill(WordCache::Entry* entry, const WordKey& key, std::string_view word, std::vector<Symbol>& symbols) const;
+  bool comes_of_merges(std::int32_t token) const;
+  bool is_known(std::string_view word) const;
+  void begin(std::string_view word, std::vector<Symbol>& symbols) const;
+  void begin_with_bytes(std::string_view word, std::vector<Symbol>& symbols) const;
+  void begin_with_characters(std::string_view word, std::vector<Symbol>& symbols) const;
+  void merge(std::string_view word, std::vector<Symbol>& symbols) const;
+
+  std::shared_ptr<const TokenSpellings> tokens_;
+  Merges merges_;
+  BpeOptions options_;
+  std::array<std::int32_t, 256> bytes_;  // the token of each byte, or -1
+  WordTable characters_;                 // that are a token
+  WordTable whole_;                      // words that are a token
+  std::uint32_t number_;                 // of all models of this process
+};
+
+}  // namespace trireme::tokenizers

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tokenizers/codecs/word_key.hpp"
+
+namespace trireme::tokenizers {
+
+// The tokens of words that a thread met not long ago, of any models. An entry is a line of the processor's cache.
+class WordCache {
+ public:
+  static constexpr std::size_t most_tokens = 6;
+
+  struct alignas(64) Entry {
+    WordKey word;
+    std::uint32_t model = 0;  // 0: none
+    std::uint32_t count = 0;
+    std::array<std::int32_t, most_tokens> tokens{};
+  };
+
+  // Where the word lies, or may be put.
+  Entry& entry_of(const WordKey& word) { return entries_[word.hash() >> (64 - bits)]; }
+
+ private:
+  static constexpr int bits = 15;
+
+  std::vector<Entry> entries_ = std::vector<Entry>(std::size_t{1} << bits);
+};
+static_assert(sizeof(WordCache::Entry) == 64);
+
+}  // namespace trireme::tokenizers

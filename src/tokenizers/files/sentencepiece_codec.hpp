@@ -1,0 +1,13 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "tokenizers/codecs/codec.hpp"
+
+namespace trireme::tokenizers {
+
+// A tokenizer.model of sentencepiece. What stands around texts and what is added to its tokens says the folder.
+std::shared_ptr<const detail::Codec> read_sentencepiece(const std::filesystem::path& path);
+
+}  // namespace trireme::tokenizers

@@ -1,0 +1,38 @@
+#include "tokenizers/text/byte_level.hpp"
+
+#include <array>
+
+#include "tokenizers/text/utf8.hpp"
+
+namespace trireme::tokenizers {
+namespace {
+
+constexpr char32_t end_of_alphabet = 0x144;
+
+// The byte of each character below that, or -1: bytes that Latin 1 shows stand for themselves, the others follow from U+0100
+// on.
+constexpr std::array<int, end_of_alphabet> alphabet() {
+  std::array<int, end_of_alphabet> bytes{};
+  bytes.fill(-1);
+  char32_t next = 0x100;
+  for (int byte = 0; byte < 256; ++byte) {
+    const bool is_shown = (byte > 0x20 && byte < 0x7F) || (byte > 0xA0 && byte != 0xAD);
+    bytes[is_shown ? static_cast<char32_t>(byte) : next++] = byte;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<std::string> bytes_of_spelling(std::string_view spelling) {
+  static constexpr auto bytes = alphabet();
+  std::string result;
+  for (std::size_t at = 0; at < spelling.size(); at += size_of_character(spelling[at])) {
+    const char32_t character = character_at(spelling.data() + at);
+    if (character >= end_of_alphabet || bytes[character] < 0) return {};
+    result += static_cast<char>(bytes[character]);
+  }
+  return result;
+}
+
+}  // namespace trireme::tokenizers
