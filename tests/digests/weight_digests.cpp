@@ -76,14 +76,14 @@ struct MicroBatch {
   int index = 0;
   std::int64_t first_sample = 0;  // of all steps
   std::int64_t first_row = 0;     // of the step
-  std::int64_t rows = 0;
+  std::int64_t samples = 0;
 };
 
 constexpr std::uint64_t seed = 3;  // of random numbers
 
 // [rows, time_steps]; targets are shifted by one.
 Tensor<std::int32_t> tokens_of(const MicroBatch& batch, std::int64_t shift) {
-  Tensor<std::int32_t> tokens({batch.rows, time_steps});
+  Tensor<std::int32_t> tokens({batch.samples, time_steps});
   for (std::int64_t i = 0; i < tokens.numel(); ++i) {
     const std::int64_t at = batch.first_sample * time_steps + i + shift;
     tokens.data()[i] = static_cast<std::int32_t>((at * at + 3 * at) % vocabulary);
@@ -94,7 +94,7 @@ Tensor<std::int32_t> tokens_of(const MicroBatch& batch, std::int64_t shift) {
 // Random numbers in (-1, 1); dim 0 of the shape counts the batch's samples.
 Tensor<float> noise_of(const MicroBatch& batch, std::string_view stream, const Shape& shape) {
   Tensor<float> noise(shape);
-  const std::int64_t first = batch.first_sample * (noise.numel() / batch.rows);
+  const std::int64_t first = batch.first_sample * (noise.numel() / batch.samples);
   for (std::int64_t i = 0; i < noise.numel(); ++i) {
     const auto index = static_cast<std::uint64_t>(first + i);
     noise.data()[i] = static_cast<float>(2 * philox_uniform(5, hash_name(stream), index) - 1);
@@ -103,8 +103,8 @@ Tensor<float> noise_of(const MicroBatch& batch, std::string_view stream, const S
 }
 
 Tensor<std::int32_t> labels_of(const MicroBatch& batch) {
-  Tensor<std::int32_t> labels({batch.rows});
-  for (std::int64_t i = 0; i < batch.rows; ++i)
+  Tensor<std::int32_t> labels({batch.samples});
+  for (std::int64_t i = 0; i < batch.samples; ++i)
     labels.data()[i] = static_cast<std::int32_t>((batch.first_sample + i) % classes);
   return labels;
 }
@@ -124,7 +124,7 @@ class Training {
   MicroBatch micro_batch(std::int64_t number, int index) const {
     const std::int64_t rows = samples / mesh_.data().size() / accumulation_;
     const std::int64_t first_row = (mesh_.data().rank() * accumulation_ + index) * rows;
-    return {.index = index, .first_sample = number * samples + first_row, .first_row = first_row, .rows = rows};
+    return {.index = index, .first_sample = number * samples + first_row, .first_row = first_row, .samples = rows};
   }
 
   // run(step): all micro-batches.
@@ -210,7 +210,7 @@ Outcome train_cnn(const Group& world, const Combination& combination) {
       {.image = {side, side}, .first = 6, .second = 10, .hidden = 24, .classes = classes, .batch_norm = false, .dropout = 0.1},
       ModelContext{.seed = seed});
   return train_whole<P>(model, world, combination, "sgd", 0.05, [&](const MicroBatch& batch) {
-    return model.loss(noise_of(batch, "images", {batch.rows, side, side, 1}), labels_of(batch));
+    return model.loss(noise_of(batch, "images", {batch.samples, side, side, 1}), labels_of(batch));
   });
 }
 
@@ -218,7 +218,7 @@ template <typename P>
 Outcome train_resnet(const Group& world, const Combination& combination) {
   const models::ResNet<P> model({.widths = {16, 32}, .blocks = {1, 1}, .classes = classes});
   return train_whole<P>(model, world, combination, "lars", 1, [&](const MicroBatch& batch) {
-    return model.loss(noise_of(batch, "images", {batch.rows, side, side, 3}), labels_of(batch));
+    return model.loss(noise_of(batch, "images", {batch.samples, side, side, 3}), labels_of(batch));
   });
 }
 
@@ -248,11 +248,13 @@ Outcome train_gan(const Group& world, const Combination& combination) {
   Training<P> of_generator(generator, ProcessMesh(world.split(0, world.rank(), "generator")), combination, "adam", 0.002);
   Training<P> of_discriminator(discriminator, ProcessMesh(world.split(0, world.rank(), "discriminator")), combination, "adam",
                                0.002);
-  const auto fake = [&](const MicroBatch& batch) { return generator.images(noise_of(batch, "latent", {batch.rows, latent})); };
+  const auto fake = [&](const MicroBatch& batch) {
+    return generator.images(noise_of(batch, "latent", {batch.samples, latent}));
+  };
   Outcome outcome;
   for (std::int64_t number = 0; number < steps; ++number) {
     outcome.add(of_discriminator.take_step_of_losses(number, [&](const MicroBatch& batch) {
-      const Variable<float> real(noise_of(batch, "images", {batch.rows, side, side, 1}));
+      const Variable<float> real(noise_of(batch, "images", {batch.samples, side, side, 1}));
       return models::discriminator_loss(discriminator, cast<typename P::Compute>(real), fake(batch));
     }));
     outcome.add(of_generator.take_step_of_losses(
