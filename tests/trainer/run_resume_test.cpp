@@ -1,6 +1,7 @@
 #include <chrono>
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <limits>
@@ -186,6 +187,11 @@ TEST_CASE("a checkpoint of other settings is refused before anything of it is lo
     other.resume = "yesterday";
     expect_error(
         ErrorCode::invalid_argument, [&] { train(world, other); }, "neither auto, none nor a step");
+    world.barrier();
+    if (world.rank() == 0) setenv("TRIREME_RESUME", "17", 1);
+    expect_error(
+        ErrorCode::invalid_argument, [&] { train(world, other); }, "TRIREME_RESUME 17: there is no such checkpoint");
+    if (world.rank() == 0) unsetenv("TRIREME_RESUME");
     other.resume = "none";
     expect(train(world, other, 2).first_step == 0, "a run that begins anew");
   });
