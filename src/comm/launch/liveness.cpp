@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
 #include <span>
 #include <utility>
 
@@ -71,17 +72,25 @@ Socket LivenessResponder::take(int rank) {
 
 void LivenessResponder::serve(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    std::vector<pollfd> events{{.fd = listener_.descriptor(), .events = POLLIN, .revents = 0}};
-    for (const Guest& guest : guests_) events.push_back({.fd = guest.socket.descriptor(), .events = POLLIN, .revents = 0});
-    poll(events.data(), events.size(), guests_.empty() ? -1 : 100);
-    if (stop.stop_requested()) return;
-    for (std::size_t index = 0; index < guests_.size(); ++index) {
-      if (events[1 + index].revents != 0) hear(guests_[index]);
+    try {
+      look(stop);
+    } catch (const std::exception&) {  // no memory for one more: who comes later is answered
+      std::this_thread::sleep_for(look_interval);
     }
-    std::erase_if(guests_,
-                  [now = Clock::now()](const Guest& guest) { return !guest.socket || now - guest.came > longest_silence; });
-    if (events[0].revents != 0) admit();
   }
+}
+
+void LivenessResponder::look(const std::stop_token& stop) {
+  std::vector<pollfd> events{{.fd = listener_.descriptor(), .events = POLLIN, .revents = 0}};
+  for (const Guest& guest : guests_) events.push_back({.fd = guest.socket.descriptor(), .events = POLLIN, .revents = 0});
+  poll(events.data(), events.size(), guests_.empty() ? -1 : 100);
+  if (stop.stop_requested()) return;
+  for (std::size_t index = 0; index < guests_.size(); ++index) {
+    if (events[1 + index].revents != 0) hear(guests_[index]);
+  }
+  std::erase_if(guests_,
+                [now = Clock::now()](const Guest& guest) { return !guest.socket || now - guest.came > longest_silence; });
+  if (events[0].revents != 0) admit();
 }
 
 // Strangers that say nothing must not keep ranks out.

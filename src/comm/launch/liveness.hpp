@@ -37,6 +37,7 @@ class LivenessResponder {
   };
 
   void serve(const std::stop_token& stop);
+  void look(const std::stop_token& stop);
   void admit();
   void hear(Guest& guest);
 
