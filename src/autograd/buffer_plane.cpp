@@ -30,7 +30,7 @@ StateTensor listed_buffer(const std::string& prefix, const BufferInfo& buffer, D
 }  // namespace
 
 int BufferPlane::add(std::string name, const Shape& shape, double initial, const BufferOptions& options) {
-  require(values_ == nullptr, "buffer {} was added after the first use of the buffers' values", name);
+  require(!has_values_.made(), "buffer {} was added after the first use of the buffers' values", name);
   if (options.rows) {
     const Range& own = options.rows->own;
     const std::int64_t batch_size = options.rows->batch_size;
@@ -47,7 +47,7 @@ int BufferPlane::add(std::string name, const Shape& shape, double initial, const
 }
 
 void BufferPlane::keep_only(const std::vector<bool>& kept) {
-  require(values_ == nullptr, "buffers were given to other ranks after the first use of their values");
+  require(!has_values_.made(), "buffers were given to other ranks after the first use of their values");
   std::vector<BufferInfo> all = std::exchange(buffers_, {});
   numel_ = 0;
   for (std::size_t index = 0; index < all.size(); ++index) {
@@ -73,7 +73,7 @@ std::vector<int> BufferPlane::in_weights() const {
 
 void BufferPlane::require_type(DType wanted) {
   require(dtype_ == wanted, "the store holds {} and was asked for buffers of {}", name_of(dtype_), name_of(wanted));
-  if (values_ == nullptr) initialize();
+  make_values();
 }
 
 void BufferPlane::require_device(const PlaneDevice& wanted) const {
@@ -86,7 +86,7 @@ void BufferPlane::require_count(int index, std::int64_t count) const {
 }
 
 const std::shared_ptr<device::Storage>& BufferPlane::plane() {
-  if (values_ == nullptr) initialize();
+  make_values();
   return values_;
 }
 
@@ -112,11 +112,15 @@ void BufferPlane::restore_if(const bool* condition) {
   if (are_kept_) device_->copy_if(condition, values_->data(), kept_->data(), bytes());
 }
 
-void BufferPlane::initialize(std::string_view module) {
-  if (values_ == nullptr) {
+bool BufferPlane::make_values() {
+  return has_values_.make_once([this] {
     values_ = std::make_shared<device::Storage>(device_->memory(), bytes(), device::Changes::uncounted);
-    module = {};
-  }
+    dtype_ == DType::float64 ? fill<double>({}) : fill<float>({});
+  });
+}
+
+void BufferPlane::initialize(std::string_view module) {
+  if (make_values()) return;
   dtype_ == DType::float64 ? fill<double>(module) : fill<float>(module);
 }
 
@@ -124,8 +128,14 @@ template <typename T>
 void BufferPlane::fill(std::string_view module) {
   for (int index = 0; index < size(); ++index) {
     if (!is_within(module, info(index).name)) continue;
-    write_values(index, Tensor<T>::full(info(index).shape, static_cast<T>(info(index).initial)));
+    write(index, Tensor<T>::full(info(index).shape, static_cast<T>(info(index).initial)).data());
   }
+}
+
+void BufferPlane::write(int index, const void* values) {
+  const BufferInfo& buffer = info(index);
+  auto* place = static_cast<std::byte*>(values_->data()) + static_cast<std::size_t>(buffer.offset) * size_of(dtype_);
+  device_->write(place, values, static_cast<std::size_t>(buffer.shape.numel()) * size_of(dtype_));
 }
 
 }  // namespace trireme

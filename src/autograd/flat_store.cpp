@@ -43,7 +43,7 @@ int FlatStore::add(std::string name, const Shape& shape, const Initializer& init
 }
 
 int FlatStore::add(std::string name, const Placement& placement, const Initializer& initializer) {
-  require(!laid_out_, "parameter {} was added after the first use of the store's values", name);
+  require(!laid_out_.made(), "parameter {} was added after the first use of the store's values", name);
   require_open_list(name);
   require(find(name) < 0 && buffers_.find(name) < 0, "two parameters or buffers are named {}", name);
   placement.check(name);
@@ -64,7 +64,7 @@ void FlatStore::freeze(int number) {
   if (is_distributed_) index = holders_[static_cast<std::size_t>(number)].index;
   if (index < 0) return;  // those that hold it freeze it
   ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
-  require(!laid_out_, "parameter {} was frozen after the first use of the store's values", info.name);
+  require(!laid_out_.made(), "parameter {} was frozen after the first use of the store's values", info.name);
   info.trainable = false;
 }
 
@@ -75,7 +75,7 @@ void FlatStore::require_open_list(std::string_view name) const {
 
 void FlatStore::distribute(int rank, std::span<const std::vector<int>> parameters, std::span<const std::vector<int>> buffers) {
   require(!is_distributed_, "the layers of a model are divided into stages once");
-  require(!laid_out_,
+  require(!laid_out_.made(),
           "a value of a parameter, or its place in the store, was asked for before the layers were divided into stages: call "
           "layers() first");
   require(parameters.size() == parameters_.size() && buffers.size() == static_cast<std::size_t>(buffers_.size()),
@@ -177,9 +177,14 @@ std::int64_t FlatStore::numel() {
 }
 
 void FlatStore::lay_out() {
-  if (laid_out_) return;
+  laid_out_.make_once([this] { set_places(); });
+}
+
+void FlatStore::set_places() {
   // In mixed precision a segment starts at whole cache lines of either plane.
   const auto step = static_cast<std::int64_t>(segment_alignment / std::min(size_of(dtype_), size_of(compute_dtype_)));
+  layout_.clear();
+  numel_ = 0;
   for (const bool trainable : {true, false}) {
     for (int index = num_parameters() - 1; index >= 0; --index) {
       ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
@@ -197,10 +202,9 @@ void FlatStore::lay_out() {
   gradient_is_final_.assign(parameters_.size(), false);
   versions_.assign(parameters_.size(), 0);
   has_values_.assign(parameters_.size(), false);
-  is_found_.assign(parameters_.size(), false);
+  is_found_ = std::vector<std::atomic<bool>>(parameters_.size());
   PlaneTable::bytes_of(numel_, dtype_);  // refuses a model whose values nobody can hold
   planes_->lay_out(numel_, trainable_numel_);
-  laid_out_ = true;
 }
 
 void FlatStore::require_dtype(DType held, DType wanted) {
@@ -252,15 +256,17 @@ bool FlatStore::lacks_values(int index) {
 }
 
 void FlatStore::find_values(int index) {
-  if (lacks_values(index)) {
-    values_are_checked_ = false;
-    require_values();
-  }
-  is_found_[static_cast<std::size_t>(index)] = true;
+  if (lacks_values(index)) require_all_values();
+  is_found_[static_cast<std::size_t>(index)].store(true, std::memory_order_relaxed);
 }
 
 void FlatStore::require_values() {
   if (values_are_checked_) return;
+  require_all_values();
+  values_are_checked_ = true;
+}
+
+void FlatStore::require_all_values() {
   std::vector<std::string_view> lacking;
   for (int index = 0; index < num_parameters(); ++index) {
     if (lacks_values(index)) lacking.push_back(parameter(index).name);
@@ -270,7 +276,6 @@ void FlatStore::require_values() {
       "{} of the model's {} parameters, the first of them {}, have no values: call initialize(), load weights or a checkpoint "
       "before the first forward pass",
       lacking.size(), num_parameters(), lacking.empty() ? "" : lacking.front());
-  values_are_checked_ = true;
 }
 
 std::vector<StatePiece> FlatStore::pieces_of(int index, const Range& range, void* data, std::size_t element_bytes) {

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <string_view>
 
 #include "monitor/progress_line.hpp"
+#include "trireme/core/parse_number.hpp"
 #include "trireme/monitor/sink.hpp"
 
 namespace trireme::monitor {
@@ -36,13 +36,9 @@ bool is_terminal(std::FILE* stream) {
 int width_of(std::FILE* stream) {
   winsize size{};
   if (ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  int width = usual_width;
-  if (const char* columns = std::getenv("COLUMNS")) {
-    const std::string_view text(columns);
-    int number = 0;
-    if (std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc() && number > 0) width = number;
-  }
-  return width;
+  const char* columns = std::getenv("COLUMNS");
+  const int width = columns == nullptr ? 0 : parse_number<int>(columns).value_or(0);
+  return width > 0 ? width : usual_width;
 }
 
 ProgressLine::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }

@@ -120,6 +120,7 @@ void Run::begin_loop(const LoaderShape& shape) {
     run.add_to(state);
     run.due_for_checkpoint();
   }
+  run.world.agree([&run] { run.open_metrics(); }, "open the metrics file");
   run.checkpoints.record(run.options);
   run.first_step = run.done;
   run.start = run.last_step = std::chrono::steady_clock::now();

@@ -41,6 +41,7 @@ std::optional<std::int64_t> step_to_resume(const Group& world, const Options& op
     if (world.rank() != 0) return;
     const char* wish = std::getenv("TRIREME_RESUME");
     const std::string resume = wish != nullptr ? wish : options.resume;
+    const std::string said = fmt::format("{} {}", wish != nullptr ? "TRIREME_RESUME" : "resume", resume);
     const auto& [directory, files] = std::tie(options.checkpoints.directory, options.checkpoints.file_system);
     found = checkpoint::committed_steps(directory, *files);
     if (resume == "none") return;
@@ -49,9 +50,9 @@ std::optional<std::int64_t> step_to_resume(const Group& world, const Options& op
       return;
     }
     step[0] = parse_number<std::int64_t>(resume).value_or(-1);
-    require(step[0] >= 0, "resume {}: it is neither auto, none nor a step", resume);
+    require(step[0] >= 0, "{}: it is neither auto, none nor a step", said);
     require(std::ranges::find(found, step[0]) != found.end(),
-            "resume {}: there is no such checkpoint in {}; there are those of steps [{}]", resume, directory.string(),
+            "{}: there is no such checkpoint in {}; there are those of steps [{}]", said, directory.string(),
             fmt::join(found, ", "));
   };
   world.agree(look, "look for checkpoints");

@@ -1,14 +1,15 @@
 #pragma once
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <deque>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -31,6 +32,7 @@
 #include "trainer/signals.hpp"
 #include "trireme/comm/base/node_turns.hpp"
 #include "trireme/comm/base/require_same.hpp"
+#include "trireme/core/log.hpp"
 #include "trireme/monitor/registry.hpp"
 #include "trireme/optim/learning_rate.hpp"
 #include "trireme/parallel/data_parallel.hpp"
@@ -60,12 +62,13 @@ class Run::Impl {
   Impl(const Group& group, const Options& all_options)
       : world(group), options(checked(group, all_options)), mesh(group, options.mesh), checkpoints(group, options) {
     done = checkpoints.resumed().value_or(0);
-    if (world.rank() == 0) observers.emplace(options.process.standard_output);
+    if (world.rank() == 0) observers.emplace(options.process.standard_output, !options.metrics.empty());
     group.agree([this] { require_writable_metrics(); }, "open the metrics file");
     monitor::Registry::current().restart();  // what another run of this thread has left is none of this one
     if (listens()) listen_for_signals();
   }
   ~Impl() {
+    tell_what_waits();
     observers.reset();
     if (listens()) stop_listening();
   }
@@ -101,17 +104,36 @@ class Run::Impl {
             .uneven = true};
   }
 
-  // What a file holds may still be wanted: it is opened for good once the run knows that it goes on from there.
+  // What a file holds may still be wanted: it is opened for good once the run is accepted.
+  void open_metrics() {
+    if (observers && !options.metrics.empty()) observers->open_metrics(options.metrics, done);
+  }
+
+  // Reports of a run that has optimizers and no loop.
+  void tell_what_waits() noexcept {
+    if (!settings_fit || in_loop || !observers || !observers->has_waiting()) return;
+    try {
+      open_metrics();
+    } catch (const std::exception& error) {
+      log(Severity::warning, "metrics are lost: {}", error.what());
+    }
+  }
+
+  // Leaves no file where there was none.
   void require_writable_metrics() const {
     if (world.rank() != 0 || options.metrics.empty()) return;
-    std::FILE* file = std::fopen(options.metrics.c_str(), "a");
-    if (file == nullptr) {
+    const char* path = options.metrics.c_str();
+    int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    const bool is_new = file < 0 && errno == ENOENT;
+    if (is_new) file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0) {
       throw Error({.code = ErrorCode::io,
                    .message = "the metrics file can't be opened",
                    .path = options.metrics,
                    .error_number = errno});
     }
-    std::fclose(file);
+    close(file);
+    if (is_new) unlink(path);
   }
 
   bool holds_metrics() const {  // known to rank 0 alone
@@ -160,17 +182,15 @@ class Run::Impl {
     }
     if (whole) checkpoints.prepare();
     const auto lines = checkpoints.load([this](State& state) { add_to(state); }, whole);
-    // Of a run that is refused for its settings nothing is cut off, and nothing of the training that an evaluation looks at.
-    const bool leaves_metrics = !whole && holds_metrics();
-    const auto open = [&] {
-      if (observers && !options.metrics.empty() && !leaves_metrics) observers->open_metrics(options.metrics, done);
-    };
-    world.agree(open, "open the metrics file");
+    settings_fit = true;
     for (const std::string& line : lines) note(line);
-    if (leaves_metrics) {
+    if (whole) return;  // its loop opens the metrics, unless it is refused for its data
+    if (holds_metrics()) {
+      observers->leave_metrics();
       note(fmt::format("note: {} holds metrics already, and an evaluation leaves them: name another file for its own",
                        options.metrics));
     }
+    world.agree([this] { open_metrics(); }, "open the metrics file");
   }
 
   void note(std::string_view line) {
@@ -296,6 +316,7 @@ class Run::Impl {
   double last_loss = 0;
   double exposed_seconds = 0;
   bool loaded = false;
+  bool settings_fit = false;  // those of the checkpoint that was loaded; its data are compared as the loop begins
   bool steps_are_told = false;
   bool in_loop = false;
   bool in_body = false;    // of the loop

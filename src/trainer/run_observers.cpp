@@ -25,6 +25,7 @@ void RunObservers::attempt(Observer& observer, const F& f) {
 }
 
 void RunObservers::open_metrics(const std::string& path, std::int64_t done) {
+  if (!std::exchange(awaits_metrics_, false)) return;
   const monitor::FileOptions options{.done = done};
   const auto make = [path, options] {
     return path.ends_with(".csv") ? monitor::csv(path, options) : monitor::json_lines(path, options);
@@ -36,6 +37,14 @@ void RunObservers::open_metrics(const std::string& path, std::int64_t done) {
     if (error.code() != ErrorCode::io) throw;
     attempt(file, [](const monitor::Sink&) {});
   }
+  for (const monitor::Snapshot& snapshot : std::exchange(waiting_, {})) {
+    attempt(file, [&snapshot](monitor::Sink& sink) { sink.write(snapshot); });
+  }
+}
+
+void RunObservers::leave_metrics() {
+  awaits_metrics_ = false;
+  waiting_.clear();
 }
 
 void RunObservers::watch(const monitor::TerminalOptions& options) {
@@ -64,6 +73,7 @@ void RunObservers::step(const monitor::Snapshot& snapshot) {
 }
 
 void RunObservers::report(const monitor::Snapshot& snapshot) {
+  if (awaits_metrics_) waiting_.push_back(snapshot);
   for (Observer& observer : observers_) attempt(observer, [&snapshot](monitor::Sink& sink) { sink.write(snapshot); });
 }
 

@@ -16,15 +16,19 @@ namespace trireme::trainer {
 class RunObservers {
  public:
   // Lines of text go to standard output, or to the log.
-  explicit RunObservers(bool to_standard_output) {
+  // Of a run that has a file of metrics reports wait for it.
+  RunObservers(bool to_standard_output, bool has_metrics) : awaits_metrics_(has_metrics) {
     if (to_standard_output) people_.sink = monitor::terminal();
   }
 
-  // Lines up to the step `done` stay. Error{invalid_argument} where the file holds something else than metrics.
+  // Once: of the file the lines up to the step `done` stay, and what has waited follows. Error{invalid_argument} where it holds
+  // something else than metrics.
   void open_metrics(const std::string& path, std::int64_t done);
+  void leave_metrics();  // nothing is written to the file
+  bool has_waiting() const { return !waiting_.empty(); }
   void watch(const monitor::TerminalOptions& options);  // people see the progress too
   void add(std::unique_ptr<monitor::Sink> sink);
-  bool none() const { return observers_.empty() && !shows_progress_; }
+  bool none() const { return observers_.empty() && !shows_progress_ && !awaits_metrics_; }
 
   void note(std::string_view line);
   void step(const monitor::Snapshot& snapshot);    // of one that has ended
@@ -41,6 +45,8 @@ class RunObservers {
   void attempt(Observer& observer, const F& f);
 
   std::vector<Observer> observers_;
+  bool awaits_metrics_;
+  std::vector<monitor::Snapshot> waiting_;
   Observer people_;
   bool shows_progress_ = false;
 };

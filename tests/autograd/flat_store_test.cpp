@@ -1,6 +1,9 @@
 #include "trireme/autograd/flat_store.hpp"
 
+#include <barrier>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "catch.hpp"
 #include "trireme/core/error.hpp"
@@ -95,4 +98,73 @@ TEST_CASE("a store keeps its values when it moves, and refuses late or double na
   for (int index = 0; index < 4; ++index) CHECK(store.values<double>(weight).data()[index] == before.data()[index]);
   CHECK_THROWS_AS(store.add("late", {4}, Initializer::constant(0)), Error);
   CHECK_THROWS_AS(store.values<float>(weight), Error);
+}
+
+TEST_CASE("threads that read one store at once find the same values, which the first of them makes") {
+  constexpr int threads = 4;
+  struct Seen {
+    const void* weight = nullptr;
+    const void* copy = nullptr;
+    const void* mean = nullptr;
+    float first = 0;
+    float last = 0;
+  };
+  for (int round = 0; round < 100; ++round) {
+    FlatStore store(DType::float32, DType::bfloat16);
+    std::vector<int> parameters;
+    for (int layer = 0; layer < 20; ++layer) {
+      parameters.push_back(store.add("layer" + std::to_string(layer), {3}, Initializer::normal(0, 1)));
+    }
+    const int mean = store.add_buffer("mean", {2000}, 1);
+    const bool is_written = round % 2 == 0;  // past the store
+    for (const int index : parameters) {
+      if (is_written) store.values<float>(index).data()[2] = 4;
+    }
+    std::vector<Seen> seen(threads);
+    std::barrier begin(threads);
+    std::vector<std::thread> readers;
+    for (Seen& mine : seen) {
+      readers.emplace_back([&] {
+        begin.arrive_and_wait();
+        mine.weight = store.values<float>(parameters[0]).data();
+        mine.copy = store.compute_values<trireme::bfloat16>(parameters[0]).data();
+        const auto values = store.buffers().values<float>(mean);
+        mine.mean = values.data();
+        mine.first = values.data()[0];
+        mine.last = values.data()[1999];
+        for (const int index : parameters) {
+          if (is_written) store.require_values(index);
+        }
+      });
+    }
+    for (std::thread& reader : readers) reader.join();
+    for (const Seen& one : seen) {
+      REQUIRE(one.weight == store.values<float>(parameters[0]).data());
+      REQUIRE(one.copy == store.compute_values<trireme::bfloat16>(parameters[0]).data());
+      REQUIRE(one.mean == store.buffers().values<float>(mean).data());
+      REQUIRE((one.first == 1 && one.last == 1));
+    }
+  }
+}
+
+TEST_CASE("threads that read parameters without values are all refused") {
+  FlatStore store(DType::float32);
+  const int first = store.add("first", {2}, Initializer::normal(0, 1));
+  const int second = store.add("second", {2}, Initializer::normal(0, 1));
+  store.values<float>(first).data()[0] = 1;
+  std::vector<std::string> said(3);
+  std::vector<std::thread> readers;
+  for (std::string& mine : said) {
+    readers.emplace_back([&] {
+      try {
+        store.require_values(first);
+        store.require_values(second);
+      } catch (const Error& error) {
+        mine = error.what();
+      }
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
+  for (const std::string& text : said)
+    CHECK(text.find("1 of the model's 2 parameters, the first of them second,") != text.npos);
 }

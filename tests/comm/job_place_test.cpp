@@ -1,9 +1,12 @@
 #include "comm/launch/job_place.hpp"
 
+#include <cstdlib>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "catch.hpp"
+#include "comm/launch/cores.hpp"
 
 using namespace trireme;
 using namespace trireme::comm;
@@ -89,10 +92,39 @@ TEST_CASE("the first of what started the job counts, or what the program names")
 
 TEST_CASE("variables that make no sense are errors that name them") {
   CHECK_THROWS_WITH(find(with(torchrun, {{"RANK", "five"}})), ContainsSubstring("RANK is a number, not \"five\""));
-  CHECK_THROWS_WITH(find(with(torchrun, {{"RANK", "8"}})), ContainsSubstring("rank 8 is none of 8 ranks"));
-  CHECK_THROWS_WITH(find(with(torchrun, {{"MASTER_PORT", "70000"}})), ContainsSubstring("can't meet at port 70000"));
+  CHECK_THROWS_WITH(find(with(torchrun, {{"RANK", "8"}})), ContainsSubstring("RANK is 8: the 8 ranks of WORLD_SIZE"));
+  CHECK_THROWS_WITH(find(with(slurm, {{"SLURM_PROCID", "4"}})),
+                    ContainsSubstring("SLURM_PROCID is 4: the 4 ranks of SLURM_NTASKS"));
+  CHECK_THROWS_WITH(find(with(torchrun, {{"MASTER_PORT", "70000"}})), ContainsSubstring("MASTER_PORT is 70000"));
+  CHECK_THROWS_WITH(find(with(slurm, {{"TRIREME_PORT", "0"}})), ContainsSubstring("TRIREME_PORT is 0"));
+  CHECK_THROWS_WITH(find(with(torchrun, {{"LOCAL_WORLD_SIZE", "0"}})), ContainsSubstring("LOCAL_WORLD_SIZE is 0"));
+  for (const char* wrong : {"", " ", "8 ", "+8", "0x8", "8.0", "8,4", "99999999999999999999", "-1"}) {
+    CHECK_THROWS_WITH(find(with(torchrun, {{"WORLD_SIZE", wrong}})), ContainsSubstring("WORLD_SIZE is a number, not"));
+  }
   CHECK_THROWS_WITH(find({}, StartUp::torchrun), ContainsSubstring("RANK is not set"));
   CHECK_THROWS_WITH(find({}, StartUp::slurm), ContainsSubstring("SLURM_PROCID is not set"));
+}
+
+TEST_CASE("threads of a rank are the first number of OMP_NUM_THREADS, which is passed over where it makes no sense") {
+  const char* const before = std::getenv("OMP_NUM_THREADS");
+  const std::optional<std::string> kept = before == nullptr ? std::nullopt : std::optional<std::string>(before);
+  const auto threads = [](const char* text) {
+    setenv("OMP_NUM_THREADS", text, 1);
+    return threads_of_rank(12, 2, 0);
+  };
+  CHECK(threads("4") == 4);
+  CHECK(threads("4,2") == 4);
+  CHECK(threads(" 3 , 2,1 ") == 3);
+  for (const char* wrong : {"", " ", "0", "-4", "4x", "four", "4,", ",4", "4,x", "4 2", "0x4", "4.5", "5000000000", "100000"}) {
+    CAPTURE(wrong);
+    CHECK(threads(wrong) == 6);
+  }
+  setenv("OMP_NUM_THREADS", "4", 1);
+  CHECK(threads_of_rank(12, 2, 5) == 5);
+  unsetenv("OMP_NUM_THREADS");
+  CHECK(threads_of_rank(12, 2, 0) == 6);
+  CHECK(threads_of_rank(1, 2, 0) == 1);
+  if (kept) setenv("OMP_NUM_THREADS", kept->c_str(), 1);
 }
 
 TEST_CASE("one of several processes does not train alone") {

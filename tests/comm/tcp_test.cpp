@@ -220,6 +220,37 @@ void check_false_hub() {
   check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a hub that does not know the secret is refused");
 }
 
+// A proxy in front of rank 0 takes connections before rank 0 is there: one ends, one is silent.
+void check_late_hub() {
+  using namespace trireme::comm;
+  const int port = free_port();
+  const Socket listener = listen_on(port);
+  const pid_t rank = fork();
+  if (rank == 0) {
+    const HubPlace place{.address = "127.0.0.1", .port = port, .rank = 1, .size = 2, .secret = "of the job"};
+    try {
+      const HubLink link(place, 30s);
+      _exit(0);
+    } catch (const Error&) {
+      _exit(1);
+    }
+  }
+  listener.accept();
+  const Socket silent = listener.accept();
+  check(wait_for_input(listener, 10s), "the rank comes once more");
+  FrameConnection connection(listener.accept());
+  Challenges challenges{.of_hub = make_challenge()};
+  connection.send({.kind = FrameKind::challenge}, challenges.of_hub);
+  std::optional<Frame> hello;
+  while (!hello && wait_for_input(connection.socket(), 5s) && connection.receive()) hello = connection.next();
+  check(hello && hello->data.size() >= sizeof(Sha256), "the rank says who it is");
+  if (hello) std::copy_n(hello->data.begin(), sizeof(Sha256), challenges.of_rank.begin());
+  connection.send({.kind = FrameKind::welcome}, proof_of("of the job", Prover::hub, challenges, 1, 2));
+  int status = -1;
+  waitpid(rank, &status, 0);
+  check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a rank meets a hub that a proxy announced too early");
+}
+
 // A connection that says what it likes.
 class Stranger {
  public:
@@ -377,6 +408,7 @@ int main() {
   check_silent_stranger();
   check_many_silent_strangers();
   check_false_hub();
+  check_late_hub();
   check_hostile_clients("");
   setenv("TRIREME_JOB_SECRET", "of the job", 1);
   check_hostile_clients("of the job");

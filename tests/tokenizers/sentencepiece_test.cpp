@@ -102,3 +102,30 @@ TEST_CASE("tokens that a folder adds to a model of sentencepiece are found") {
     CHECK(read_folder().vocabulary_size() == pieces);
   }
 }
+
+TEST_CASE("what follows a special token of sentencepiece has one space, whatever else is in the folder") {
+  for (const tests::Fixture& set : tests::fixtures_of_kind("tokenizers")) {
+    for (const char* const kind : {"bpe", "unigram"}) {
+      const tests::TemporaryFolder folder;
+      std::filesystem::copy_file(model(set, kind), folder.path() / "tokenizer.model");
+      // As those of Llama and Mistral: normalizer_spec.remove_extra_whitespaces is false.
+      std::ofstream(folder.path() / "tokenizer.model", std::ios::app) << std::string("\x1A\x02\x20\x00", 4);
+      const auto tokens = [&](const char* text) { return tokenizers::read_tokenizer(folder.path()).encode(text); };
+      const auto check = [&] {
+        CHECK(tokens("<s> user") == tokens("<s>user"));
+        CHECK(tokens("a</s> user") == tokens("a</s>user"));
+        CHECK(tokens("<s>  user") != tokens("<s> user"));
+        CHECK(tokens(" user") != tokens("user"));  // as sentencepiece begins a text
+      };
+      check();
+      for (const char* const config :
+           {"{}", R"({"legacy": true})", R"({"tokenizer_class": "LlamaTokenizer", "legacy": true})"}) {
+        CAPTURE(kind, config);
+        std::ofstream(folder.path() / "tokenizer_config.json") << config;
+        check();
+      }
+      std::ofstream(folder.path() / "tokenizer_config.json") << R"({"legacy": false})";
+      CHECK(tokens("<s> user") != tokens("<s>user"));
+    }
+  }
+}

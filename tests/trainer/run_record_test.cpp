@@ -108,6 +108,62 @@ TEST_CASE("a start that is refused changes nothing beside the checkpoints") {
   CHECK_FALSE(std::filesystem::exists(folder.path / "writer.json"));
 }
 
+TEST_CASE("a run that has loaded and reported before its loop is refused for its data before it writes") {
+  const RunFolder folder;
+  std::filesystem::create_directories(folder.path);
+  struct OtherPoints : PointLoader {
+    using PointLoader::PointLoader;
+    std::int64_t samples_per_epoch() const { return samples + 1; }
+  };
+  trainer::Options options{.until = Steps{4},
+                           .batch_size = 12,
+                           .checkpoints = {.directory = folder.path, .keep = 9},
+                           .checkpoint_every = Steps{2},
+                           .metrics = folder.path / "metrics.jsonl"};
+  const auto start = [&](const auto& loader_of) {
+    run_ranks(2, [&](const Group& world) {
+      Run run(world, options);
+      PointNet net(run.context());
+      optim::AdamW<Float32> optimizer(net);
+      run.add(net, optimizer);
+      run.load();
+      run.report({{"before", 1}});
+      const auto loader = loader_of(run);
+      for (auto& step : run.steps(loader)) {
+        for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+        step.update(optimizer);
+      }
+    });
+  };
+  const auto same = [](const Run& run) { return PointLoader(run.batch()); };
+  const auto other = [](const Run& run) { return OtherPoints(run.batch()); };
+  start(same);
+  const std::string metrics = content_of(options.metrics);
+  CHECK(metrics.starts_with("{\"step\":0,\"before\":1}\n{\"step\":1,"));
+  options.resume = "2";  // what follows its second line is repeated
+  CHECK_THROWS_WITH(start(other), ContainsSubstring("samples_per_epoch"));
+  CHECK(content_of(options.metrics) == metrics);
+  options.metrics = folder.path / "new.jsonl";
+  CHECK_THROWS_WITH(start(other), ContainsSubstring("samples_per_epoch"));
+  CHECK_FALSE(std::filesystem::exists(options.metrics));
+  start(same);
+  CHECK(content_of(options.metrics).starts_with("{\"step\":2,\"before\":1}\n{\"step\":3,"));
+}
+
+TEST_CASE("reports of a run without a loop are in its metrics") {
+  const RunFolder folder;
+  std::filesystem::create_directories(folder.path);
+  run_ranks(2, [&](const Group& world) {
+    Run run(world, {.metrics = folder.path / "metrics.jsonl"});
+    PointNet net(run.context());
+    optim::AdamW<Float32> optimizer(net);
+    run.add(net, optimizer);
+    run.load();
+    run.report({{"loss", 3}});
+  });
+  CHECK(content_of(folder.path / "metrics.jsonl") == "{\"step\":0,\"loss\":3}\n");
+}
+
 TEST_CASE("two jobs on one directory: the second is refused, and the first one's files stay as they are") {
   const RunFolder folder;
   std::filesystem::create_directories(folder.path);

@@ -78,7 +78,7 @@ void evaluate_images(const Group& world, const EvaluateProgram& program, const s
   };
   world.agree(read, "read the images");
   models::VisionTransformer<P, D> model(options);
-  load_model(model, folder, world);
+  world.agree([&] { load_model(model, folder, world); }, "load the model");
   std::array<Mean, 3> means;
   auto& [right, top_5, loss] = means;
   for (const data::ImageBatch& on_host : data::evaluation_batches(*images, {.batch_size = program.batch})) {

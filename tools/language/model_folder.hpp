@@ -3,7 +3,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "checkpoint_model.hpp"
@@ -34,37 +37,58 @@ void load_model(Model& model, const ModelFolder& folder, const trireme::Group& w
   }
 }
 
-// Calls body(model) with a model of these options that load(model) has filled, with the weights of the folder's adapter merged
-// into its own.
+// What read() gives. Where it fails on one rank it fails on all. Collective.
+template <typename Read>
+auto read_on_all(const trireme::Group& world, std::string_view name, const Read& read) {
+  std::optional<decltype(read())> result;
+  world.agree([&] { result.emplace(read()); }, name);
+  return *std::move(result);
+}
+
+// With the adapter of the folder, if it has one.
+inline trireme::ModelContext context_of(const ModelFolder& folder, trireme::ModelContext context) {
+  if (!folder.adapter.empty()) context.lora = trireme::models::lora_options(folder.adapter);
+  return context;
+}
+
+// Fills the model by load(), and merges the weights of its adapter into its own.
+void fill(auto& model, const ModelFolder& folder, const auto& load) {
+  load();
+  if (!model.context().lora) return;
+  trireme::models::load_adapter(model, folder.adapter);
+  trireme::nn::merge_adapter(model);
+}
+
+// Calls body(model) with the folder's model, of read_options(). Collective.
 template <typename Model>
-void with_loaded(const ModelFolder& folder, const auto& options, trireme::ModelContext context, const auto& load,
-                 const auto& body) {
-  using namespace trireme;
-  if (!folder.adapter.empty()) context.lora = models::lora_options(folder.adapter);
-  Model model(options, context);
-  load(model);
-  if (context.lora) {
-    models::load_adapter(model, folder.adapter);
-    nn::merge_adapter(model);
-  }
+void with_loaded(const trireme::Group& world, const ModelFolder& folder, const trireme::ModelContext& context,
+                 const auto& read_options, const auto& body) {
+  const auto read = [&] { return std::pair(read_options(), context_of(folder, context)); };
+  const auto [options, with_adapter] = read_on_all(world, "read the model's config", read);
+  Model model(options, with_adapter);
+  world.agree([&] { fill(model, folder, [&] { load_model(model, folder, world); }); }, "load the model");
   body(model);
 }
 
-// The same with the folder's model, a language model.
+// The same with a language model.
 template <typename P, typename D, typename Body>
 void with_model(const trireme::Group& world, const ModelFolder& folder, const trireme::ModelContext& context,
                 const Body& body) {
   using namespace trireme;
   using models::Family;
-  const auto load = [&](auto& model) { load_model(model, folder, world); };
   if (folder.family == Family::gpt2) {
-    models::GptOptions options = folder.path.empty() ? gpt_options_of(folder.checkpoint) : models::gpt_options(folder.path);
-    options.dropout = 0;
-    options.embedding_dropout.reset();
-    with_loaded<models::Gpt<P, D>>(folder, options, context, load, body);
+    const auto read_options = [&] {
+      models::GptOptions options = folder.path.empty() ? gpt_options_of(folder.checkpoint) : models::gpt_options(folder.path);
+      options.dropout = 0;
+      options.embedding_dropout.reset();
+      return options;
+    };
+    with_loaded<models::Gpt<P, D>>(world, folder, context, read_options, body);
   } else if (folder.family == Family::gpt_neox) {
-    with_loaded<models::GptNeoX<P, D>>(folder, models::gpt_neox_options(folder.path), context, load, body);
+    const auto read_options = [&] { return models::gpt_neox_options(folder.path); };
+    with_loaded<models::GptNeoX<P, D>>(world, folder, context, read_options, body);
   } else {
-    with_loaded<models::Llama<P, D>>(folder, models::llama_options(folder.path), context, load, body);
+    const auto read_options = [&] { return models::llama_options(folder.path); };
+    with_loaded<models::Llama<P, D>>(world, folder, context, read_options, body);
   }
 }

@@ -83,7 +83,7 @@ void load_checkpoint(Model& model, const std::filesystem::path& run) {
   }
 }
 
-// As with_loaded(), or with the weights of a checkpoint.
+// With the weights of the folder, or of a checkpoint.
 template <typename Of>
 onnx::Exported export_one(const ModelFolder& folder, const FolderExport& options, const auto& sizes, const auto& pass) {
   const onnx::ExportOptions to{.metadata = metadata_of(folder), .external_data_above = options.external_data_above};
@@ -92,14 +92,16 @@ onnx::Exported export_one(const ModelFolder& folder, const FolderExport& options
     exported = onnx::export_model(
         model, options.output, [&](onnx::Example& example) { pass(model, example); }, to);
   };
-  if (options.checkpoint.empty()) {
-    with_loaded<Of>(
-        folder, sizes, {}, [&](Of& model) { models::load_pretrained(model, folder.path); }, write);
-  } else {
-    Of model(sizes);
-    load_checkpoint(model, options.checkpoint);
-    write(model);
-  }
+  const bool saved = !options.checkpoint.empty();
+  Of model(sizes, saved ? ModelContext{} : context_of(folder, {}));
+  fill(model, folder, [&] {
+    if (saved) {
+      load_checkpoint(model, options.checkpoint);
+    } else {
+      models::load_pretrained(model, folder.path);
+    }
+  });
+  write(model);
   return exported;
 }
 

@@ -11,6 +11,7 @@
 #include "trireme/autograd/planes/plane_device.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/core/first_use.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/core/state.hpp"
@@ -54,7 +55,8 @@ struct BufferInfo {
 };
 
 // What a model keeps beside its parameters, as the running statistics of batch norm: saved and loaded with them, but without
-// gradient and optimizer state, and in no bucket. All buffers of a store lie in one plane, in registration order.
+// gradient and optimizer state, and in no bucket. All buffers of a store lie in one plane, in registration order. Several
+// threads may read values at once, the first use of them too; whatever writes has the plane for itself.
 class BufferPlane {
  public:
   BufferPlane(DType dtype, const PlaneDevice& device) : dtype_(dtype), device_(&device) {}
@@ -103,7 +105,7 @@ class BufferPlane {
   void write_values(int index, const Tensor<T>& values) {
     require_type(dtype_of<T>);
     require_count(index, values.numel());
-    device_->write(static_cast<T*>(values_->data()) + info(index).offset, values.data(), values.span().size_bytes());
+    write(index, values.data());
   }
 
   // All buffers as one block of `size_of(dtype) * numel()` bytes, wherever it lies.
@@ -126,16 +128,19 @@ class BufferPlane {
 
  private:
   void require_type(DType wanted);  // makes the first values where there are none
+  bool make_values();               // the initial ones; false where there are some
   void require_device(const PlaneDevice& wanted) const;
   void require_count(int index, std::int64_t count) const;
   std::size_t bytes() const { return static_cast<std::size_t>(numel_) * size_of(dtype_); }
   template <typename T>
   void fill(std::string_view module);
+  void write(int index, const void* values);
 
   DType dtype_;
   const PlaneDevice* device_;
   std::vector<BufferInfo> buffers_;
   std::int64_t numel_ = 0;
+  FirstUse has_values_;
   std::shared_ptr<device::Storage> values_;  // null until the first use
   std::shared_ptr<device::Storage> kept_;    // likewise
   bool are_kept_ = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,6 +18,7 @@
 #include "trireme/autograd/planes/shard.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/core/first_use.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/core/state.hpp"
@@ -45,6 +47,9 @@ struct ParameterInfo {
 //
 // Planes can move: whoever reads one asks for it, and keeps an address or a tensor no longer than a layer, or the visit of a
 // piece, lasts.
+//
+// Several threads may read values at once, as forward passes without a Tape do; the first use of any is safe among them too.
+// Whatever writes (initialize, write_values, loading, gradients, a step) has the store for itself.
 class FlatStore {
  public:
   using Piece = PlaneTable::Piece;
@@ -201,7 +206,7 @@ class FlatStore {
   void require_values();
   void require_values(int index) {  // of a parameter that a forward pass reads
     const auto at = static_cast<std::size_t>(index);
-    if (!has_values_[at] && !is_found_[at]) [[unlikely]]
+    if (!has_values_[at] && !is_found_[at].load(std::memory_order_relaxed)) [[unlikely]]
       find_values(index);
   }
 
@@ -253,8 +258,10 @@ class FlatStore {
   void lay_out();
   std::vector<StatePiece> pieces_of(int index, const Range& range, void* data, std::size_t element_bytes);
   static void require_dtype(DType held, DType wanted);
+  void set_places();
   bool lacks_values(int index);
   void find_values(int index);
+  void require_all_values();
   void require_open_list(std::string_view name) const;
   [[noreturn]] void refuse_gradient(int index) const;
   [[noreturn]] void refuse_changed_values(int index) const;
@@ -295,12 +302,12 @@ class FlatStore {
   std::vector<bool> has_gradient_;
   std::vector<bool> gradient_is_final_;
   std::vector<std::uint64_t> versions_;
-  std::vector<bool> has_values_;  // given by the store's own functions
-  std::vector<bool> is_found_;    // to have values from elsewhere, or to need none
+  std::vector<bool> has_values_;             // given by the store's own functions
+  std::vector<std::atomic<bool>> is_found_;  // to have values from elsewhere, or to need none: readers write it
   bool values_are_checked_ = false;
   std::int64_t trainable_numel_ = 0;
   std::int64_t numel_ = 0;
-  bool laid_out_ = false;
+  FirstUse laid_out_;
   std::shared_ptr<PlaneTable> planes_;  // owners of planes may outlive the store
   BufferPlane buffers_;
 };

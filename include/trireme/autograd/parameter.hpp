@@ -65,6 +65,7 @@ class Parameter {
   int index() const { return store().index_of(number_); }  // in the store; an error where other ranks hold it
   const ParameterInfo& info() const { return store().parameter(index()); }
 
+  // What is written into it counts as a change once store().refresh_compute_copy() is called.
   Tensor<M, D> value() const { return store().template values<M, D>(index()); }
   Tensor<M, D> gradient() const { return store().template gradient<M, D>(index()); }
 

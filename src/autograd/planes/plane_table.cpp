@@ -109,14 +109,13 @@ std::shared_ptr<device::Storage> PlaneTable::filled(const Entry& entry,
 }
 
 void PlaneTable::require_same_shard(const Entry& entry) const {
-  require(entry.memory == nullptr || entry.options.extent != Extent::shard || entry.shard == shard_,
+  require(!entry.has_memory.made() || entry.options.extent != Extent::shard || entry.shard == shard_,
           "DataParallel was made after the first use of plane {}, and now shards the work over the ranks: make DataParallel "
           "before",
           entry.name);
 }
 
 void PlaneTable::make_memory(Entry& entry) {
-  require_same_shard(entry);
   entry.memory = filled(entry, device_at(entry).memory());
   if (entry.options.extent == Extent::shard) entry.shard = shard_;
 }
@@ -128,10 +127,7 @@ bool PlaneTable::lies_at(int plane, const void* memory) const {
 
 void PlaneTable::move(int plane, const std::shared_ptr<device::MemoryResource>& resource) {
   Entry& entry = at(plane);
-  if (entry.memory == nullptr) {
-    entry.memory = filled(entry, resource);
-    return;
-  }
+  if (entry.has_memory.make_once([&] { entry.memory = filled(entry, resource); })) return;
   auto moved = std::make_shared<device::Storage>(resource, entry.memory->bytes(), device::Changes::uncounted);
   device_at(entry).copy(moved->data(), entry.memory->data(), entry.memory->bytes());
   entry.memory = std::move(moved);

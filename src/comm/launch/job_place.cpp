@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 #include <optional>
+
+#include "trireme/core/parse_number.hpp"
 
 namespace trireme::comm {
 namespace {
@@ -20,10 +21,8 @@ bool is_set(const Environment& environment, const char* name) { return environme
 std::optional<int> find_number(const Environment& environment, const char* name) {
   const char* value = environment(name);
   if (value == nullptr) return std::nullopt;
-  const std::string_view text = value;
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  require(error == std::errc() && end == text.data() + text.size() && number >= 0, "{} is a number, not \"{}\"", name, text);
+  const auto number = parse_number<int>(value);
+  require(number && *number >= 0, "{} is a number, not \"{}\"", name, value);
   return number;
 }
 
@@ -48,12 +47,24 @@ std::string text(const Environment& environment, const char* name) {
   return value;
 }
 
-JobPlace checked(JobPlace place) {
-  require(place.size <= most_ranks, "a job has up to {} ranks, not {}", most_ranks, place.size);
-  require(place.rank < place.size, "rank {} is none of {} ranks, which are counted from 0", place.rank, place.size);
-  require(place.port > 0 && place.port <= largest_port, "the ranks can't meet at port {}: name one in TRIREME_PORT",
-          place.port);
+// Where variables of these names said so.
+JobPlace checked(JobPlace place, const char* rank, const char* size) {
+  require(place.size > 0 && place.size <= most_ranks, "{} is {}: a job has up to {} ranks", size, place.size, most_ranks);
+  require(place.rank < place.size, "{} is {}: the {} ranks of {} are counted from 0", rank, place.rank, place.size, size);
+  require(place.local_size > 0 && place.local_size <= place.size, "LOCAL_WORLD_SIZE is {}: of {} ranks a node has 1 or more",
+          place.local_size, place.size);
   return place;
+}
+
+// TRIREME_PORT says it, or MASTER_PORT, or `usual` is taken.
+int port_of(const Environment& environment, int usual) {
+  for (const char* name : {"TRIREME_PORT", "MASTER_PORT"}) {
+    const auto port = find_number(environment, name);
+    if (!port) continue;
+    require(*port > 0 && *port <= largest_port, "{} is {}: the ranks meet at a port from 1 to {}", name, *port, largest_port);
+    return *port;
+  }
+  return usual;
 }
 
 JobPlace torchrun_place(const Environment& environment) {
@@ -63,12 +74,12 @@ JobPlace torchrun_place(const Environment& environment) {
                  .local_rank = find_number(environment, "LOCAL_RANK").value_or(0),
                  .local_size = find_number(environment, "LOCAL_WORLD_SIZE").value_or(1),
                  .address = text(environment, "MASTER_ADDR"),
-                 .port = find_number(environment, "MASTER_PORT").value_or(torch_port)};
-  // torchrun's agent then listens there itself.
+                 .port = port_of(environment, torch_port)};
+  // torchrun's agent then listens at MASTER_PORT itself.
   const char* agent = environment("TORCHELASTIC_USE_AGENT_STORE");
-  if (agent != nullptr && std::string_view(agent) == "True") place.port += place.port < largest_port ? 1 : -1;
-  place.port = find_number(environment, "TRIREME_PORT").value_or(place.port);
-  return checked(place);
+  const bool is_taken = agent != nullptr && std::string_view(agent) == "True" && !is_set(environment, "TRIREME_PORT");
+  if (is_taken) place.port += place.port < largest_port ? 1 : -1;
+  return checked(place, "RANK", "WORLD_SIZE");
 }
 
 std::string slurm_address(const Environment& environment) {
@@ -87,9 +98,8 @@ JobPlace slurm_place(const Environment& environment) {
                  .size = number(environment, "SLURM_NTASKS"),
                  .local_rank = find_number(environment, "SLURM_LOCALID").value_or(0),
                  .address = slurm_address(environment),
-                 .port = find_number(environment, "MASTER_PORT").value_or(first_port + job % ports)};
-  place.port = find_number(environment, "TRIREME_PORT").value_or(place.port);
-  return checked(place);
+                 .port = port_of(environment, first_port + job % ports)};
+  return checked(place, "SLURM_PROCID", "SLURM_NTASKS");
 }
 
 JobPlace mpi_place(const Environment& environment) {
@@ -146,7 +156,7 @@ bool is_first_process(const Environment& environment) {
   const std::array names = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK", "SLURM_PROCID"};
   return std::ranges::all_of(names, [&environment](const char* name) {
     const char* rank = environment(name);
-    return rank == nullptr || std::string_view(rank) == "0";
+    return rank == nullptr || parse_number<int>(rank) == 0;
   });
 }
 

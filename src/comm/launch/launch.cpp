@@ -25,8 +25,6 @@ namespace {
 // that fails, and the first one may have started last.
 constexpr std::chrono::seconds time_to_print{2};
 
-constexpr int most_threads = 1024;
-
 // What is wrong here is wrong in all processes of the job.
 void check(BackendKind backend, const LaunchOptions& options) {
   require(options.ranks >= 1 && options.ranks <= most_threads, "a launch has 1 to {} ranks that are threads, not {}",

@@ -1,4 +1,3 @@
-#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include "comm/mpi/mpi_alarm.hpp"
 #include "comm/mpi/mpi_session.hpp"
 #include "comm/mpi/process_platform.hpp"
+#include "trireme/core/parse_number.hpp"
 
 namespace trireme::comm {
 namespace {
@@ -44,9 +44,8 @@ int count_ranks_on(const cpu_set_t& mine, MPI_Comm node) {
 MPI_Comm split_node(MPI_Comm node) {
   const char* text = std::getenv("TRIREME_RANKS_PER_NODE");
   if (text == nullptr) return node;
-  int ranks = 0;
-  const auto end = std::from_chars(text, text + std::strlen(text), ranks).ptr;
-  require(*end == '\0' && ranks > 0, "TRIREME_RANKS_PER_NODE is a number of ranks above 0, not \"{}\"", text);
+  const int ranks = parse_number<int>(text).value_or(0);
+  require(ranks > 0, "TRIREME_RANKS_PER_NODE is a number of ranks above 0, not \"{}\"", text);
   MPI_Comm part = MPI_COMM_NULL;
   check_mpi(MPI_Comm_split(node, rank_in(node) / ranks, rank_in(node), &part), "MPI_Comm_split");
   return part;

@@ -5,14 +5,13 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstring>
 #include <functional>
-#include <optional>
+#include <iterator>
 #include <random>
 #include <sstream>
 #include <string>
@@ -25,11 +24,9 @@ namespace trireme::comm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Password = std::array<std::byte, sizeof(std::uint64_t)>;
 
 constexpr std::chrono::seconds between_watches{1};
-constexpr std::chrono::milliseconds longest_connect{500};  // to one address
-constexpr std::chrono::seconds longest_arrival{3};
+constexpr std::chrono::milliseconds between_questions{50};  // while a rank is asked whether it lives
 
 using Post = NodeWatch::Post;
 
@@ -48,15 +45,6 @@ std::vector<std::string> own_addresses() {
   }
   freeifaddrs(interfaces);
   return addresses;
-}
-
-int port_of(const Socket& socket) {
-  sockaddr_storage name{};
-  socklen_t size = sizeof(name);
-  if (getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&name), &size) != 0) return 0;
-  in_port_t port = 0;  // at the same place in addresses of IPv4 and IPv6
-  std::memcpy(&port, reinterpret_cast<const std::byte*>(&name) + offsetof(sockaddr_in, sin_port), sizeof(port));
-  return ntohs(port);
 }
 
 std::string written(const Post& post) {
@@ -78,40 +66,17 @@ std::vector<Post> read_posts(const std::vector<std::string>& texts) {
   return posts;
 }
 
-Password password_bytes(std::uint64_t password) {
-  Password bytes;
-  std::memcpy(bytes.data(), &password, bytes.size());
-  return bytes;
-}
-
 // An address that this machine has too leads to itself: such are those of bridges for containers.
-Socket go_to(const Post& post, const Post& own) {
-  const bool same_network = post.network == own.network;
-  for (const std::string& address : same_network ? std::vector<std::string>{"127.0.0.1"} : post.addresses) {
-    if (!same_network && std::ranges::find(own.addresses, address) != own.addresses.end()) continue;
-    try {
-      return connect_to(address, post.port, longest_connect);
-    } catch (const Error&) {  // perhaps by the next one
-    }
+LivenessProbe probe_of(const Post& post, const Post& own) {
+  LivenessProbe::Target target{.addresses = {}, .port = post.port, .secret = std::to_string(post.password)};
+  if (post.network == own.network) {
+    target.addresses = {"127.0.0.1"};
+  } else {
+    std::ranges::copy_if(post.addresses, std::back_inserter(target.addresses), [&own](const std::string& address) {
+      return std::ranges::find(own.addresses, address) == own.addresses.end();
+    });
   }
-  return {};
-}
-
-// The one that knows the password; strangers are turned away.
-Socket await(const Socket& listener, std::uint64_t password) {
-  const auto end = Clock::now() + longest_arrival;
-  const auto left = [end] {
-    return std::max(std::chrono::milliseconds(0), std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()));
-  };
-  while (wait_for_input(listener, left())) {
-    Socket socket = listener.accept();
-    Password said{};
-    if (socket && wait_for_input(socket, std::min(left(), longest_connect)) && socket.receive_now(said) == said.size() &&
-        said == password_bytes(password)) {
-      return socket;
-    }
-  }
-  return {};
+  return {std::move(target), own.rank};
 }
 
 }  // namespace
@@ -123,10 +88,9 @@ NodeWatch::NodeWatch(std::shared_ptr<RankContext> context, const Exchange& excha
     own_.password = std::uint64_t{random()} << 32 | random();
     own_.addresses = own_addresses();
     try {
-      listener_ = listen_on(0);
+      own_.port = responder_.emplace(std::to_string(own_.password)).port();
     } catch (const Error&) {  // then nobody comes
     }
-    if (listener_) own_.port = port_of(listener_);
   }
   const std::vector<Post> posts = read_posts(exchange(is_first ? written(own_) : ""));
   if (posts.size() < 2) return;
@@ -137,13 +101,12 @@ NodeWatch::NodeWatch(std::shared_ptr<RankContext> context, const Exchange& excha
   const auto me = static_cast<std::size_t>(std::ranges::find(posts, own_.rank, &Post::rank) - posts.begin());
   const Post& next = posts[(me + 1) % posts.size()];
   const Post& before = posts[(me + posts.size() - 1) % posts.size()];
-  if (Socket socket = go_to(next, own_); socket && socket.send(password_bytes(next.password))) {
-    watched_.push_back({.socket = std::move(socket), .post = next});
+  if (LivenessProbe probe = probe_of(next, own_); probe.wait() == LivenessProbe::State::alive) {
+    watched_.push_back({.socket = probe.take(), .post = next});
   }
-  // Who could not come is not waited for.
-  const std::vector<std::string> sent = exchange(watched_.empty() ? "nothing" : "password");
-  if (listener_ && sent[static_cast<std::size_t>(before.rank)] == "password") {
-    if (Socket socket = await(listener_, own_.password)) watched_.push_back({.socket = std::move(socket), .post = before});
+  exchange("");  // from now on all have come who can
+  if (Socket socket = responder_ ? responder_->take(before.rank) : Socket()) {
+    watched_.push_back({.socket = std::move(socket), .post = before});
   }
   context_->add(this);
 }
@@ -155,14 +118,31 @@ void NodeWatch::look(const std::function<bool(int rank)>& has_left) {
   if (now < next_look_) return;
   next_look_ = now + between_watches;
   for (Watched& one : watched_) {
-    std::array<std::byte, 1> nothing{};
-    if (!one.socket || one.socket.receive_now(nothing)) continue;
-    if (!std::exchange(one.lost, true)) continue;
-    one.socket = Socket();
-    // Something between may have closed an idle connection. A rank that lives still listens.
-    if (has_left(one.post.rank) || go_to(one.post, own_)) continue;
-    return context_->record_lost_process(one.post.rank);
+    if (one.socket && is_gone(one)) {
+      one.socket = Socket();
+      // Something between may have closed an idle connection. A rank that lives still answers.
+      one.probe = probe_of(one.post, own_);
+    }
+    if (!one.probe) continue;
+    const auto state = has_left(one.post.rank) ? LivenessProbe::State::alive : one.probe->look();
+    if (state == LivenessProbe::State::under_way) {
+      next_look_ = now + between_questions;
+      continue;
+    }
+    if (state == LivenessProbe::State::lost) {
+      one.probe.reset();
+      return context_->record_lost_process(one.post.rank);
+    }
+    one.socket = one.probe->take();
+    one.probe.reset();
   }
+}
+
+// At the second look: what a rank told before it ended may still be on its way.
+bool NodeWatch::is_gone(Watched& one) {
+  std::array<std::byte, 1> nothing{};
+  if (one.socket.receive_now(nothing)) return false;
+  return std::exchange(one.lost, !one.lost);
 }
 
 }  // namespace trireme::comm

@@ -19,7 +19,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds nap{1};
-constexpr std::chrono::seconds hub_patience{2};  // of one who meets, with the hub that gives up first and says why
+constexpr std::chrono::seconds hub_patience{2};     // of one who meets, with the hub that gives up first and says why
+constexpr std::chrono::seconds longest_silence{2};  // of a hub to which one has come
+constexpr std::chrono::milliseconds between_visits{100};
 
 Failure failure_of(const Frame& frame) {
   return {.rank = frame.header.rank,
@@ -33,10 +35,8 @@ Failure failure_of(const Frame& frame) {
 
 HubLink::HubLink(const HubPlace& place, std::chrono::milliseconds deadline)
     : place_(place),
-      connection_(connect_to(place.address, place.port, deadline)),
       grace_(std::clamp<std::chrono::milliseconds>(deadline, std::chrono::seconds(3), std::chrono::seconds(5))),
       node_(make_node_control(place.size)) {
-  connection_.socket().limit_sends(deadline);
   meet(deadline);
   thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
 }
@@ -51,9 +51,22 @@ std::optional<Frame> HubLink::await_frame(Clock::time_point end) {
   }
 }
 
+// A hub speaks first. What opens a connection and says nothing, as a proxy does while nobody is behind it, is left for another
+// try.
+std::optional<Frame> HubLink::first_frame(std::chrono::milliseconds deadline) {
+  const auto end = Clock::now() + deadline;
+  for (;; std::this_thread::sleep_for(between_visits)) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+    connection_ = FrameConnection(connect_to(place_.address, place_.port, std::max(left, between_visits)));
+    connection_.socket().limit_sends(deadline);
+    if (wait_for_bytes(connection_.socket(), longest_silence)) return await_frame(end + hub_patience);
+    if (Clock::now() >= end) return std::nullopt;
+  }
+}
+
 void HubLink::meet(std::chrono::milliseconds deadline) {
   const auto end = Clock::now() + deadline + hub_patience;
-  auto frame = await_frame(end);
+  auto frame = first_frame(deadline);
   const char* fault = "does not answer";
   if (frame && frame->header.kind == FrameKind::challenge && frame->data.size() == sizeof(Sha256)) {
     Challenges challenges{.of_rank = make_challenge()};

@@ -42,6 +42,7 @@ class HubLink {
 
  private:
   void meet(std::chrono::milliseconds deadline);
+  std::optional<Frame> first_frame(std::chrono::milliseconds deadline);
   std::optional<Frame> await_frame(std::chrono::steady_clock::time_point end);
   void serve(const std::stop_token& stop);
   bool look();  // false: the hub is gone

@@ -204,6 +204,11 @@ Socket connect_to(const std::string& address, int port, std::chrono::millisecond
                .hint = "rank 0 has not started, or a firewall is between: look at MASTER_ADDR and MASTER_PORT"});
 }
 
+bool wait_for_bytes(const Socket& socket, std::chrono::milliseconds timeout) {
+  char first = 0;
+  return wait_for_input(socket, timeout) && ::recv(socket.descriptor(), &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 bool wait_for_input(const Socket& socket, std::chrono::milliseconds timeout) {
   pollfd event{.fd = socket.descriptor(), .events = POLLIN, .revents = 0};
   return poll(&event, 1, static_cast<int>(timeout.count())) > 0;

@@ -49,6 +49,7 @@ bool is_of_this_machine_alone(const Socket& listener);  // it listens on a loopb
 // How long the ends of a connection wait for input before they look for what else happened.
 inline constexpr std::chrono::milliseconds look_interval{20};
 
-bool wait_for_input(const Socket& socket, std::chrono::milliseconds timeout);  // whether something arrives in time
+bool wait_for_input(const Socket& socket, std::chrono::milliseconds timeout);  // whether something arrives in time, or its end
+bool wait_for_bytes(const Socket& socket, std::chrono::milliseconds timeout);  // whether the other side says something in time
 
 }  // namespace trireme::comm

@@ -45,22 +45,12 @@ class SentencePieceCodec : public detail::Codec {
     }
     strips_ = find_strips();
     doubles_space_ = processor_.EncodeAsPieces(" a") != processor_.EncodeAsPieces("a");
-    const auto config_path = path.parent_path() / "tokenizer_config.json";
-    std::error_code unknown;
-    if (!std::filesystem::exists(config_path, unknown)) return;
-    const ConfigFile config(config_path, "a tokenizer's config");
-    // The defaults of transformers.
-    const std::string type = config.text_or("tokenizer_class", "");
-    adds_begin_ = config.flag_or("add_bos_token", type.find("Llama") != std::string::npos);
-    adds_end_ = config.flag_or("add_eos_token", type.find("T5") != std::string::npos);
-    begins_each_part_ = config.flag_or("legacy", type.find("Llama") == std::string::npos);
-    if (!begins_each_part_ || !added_.empty()) {
+    read_config(path.parent_path() / "tokenizer_config.json");
+    if (!begins_each_part_ || doubles_space_) {
       // What follows counts more: normalizer_spec.add_dummy_prefix is false.
       constexpr std::string_view without_first_space("\x1A\x02\x18\x00", 4);
       load(std::string(model).append(without_first_space), path, going_on_.emplace());
     }
-    if (adds_begin_ && processor_.bos_id() < 0) config.refuse("add_bos_token", "false, as the model has no such token");
-    if (adds_end_ && processor_.eos_id() < 0) config.refuse("add_eos_token", "false, as the model has no such token");
   }
 
   void encode(std::string_view text, const EncodeOptions& options, Encoding& to, bool with_offsets) const override {
@@ -128,6 +118,19 @@ class SentencePieceCodec : public detail::Codec {
   }
 
  private:
+  void read_config(const std::filesystem::path& path) {
+    std::error_code unknown;
+    if (!std::filesystem::exists(path, unknown)) return;
+    const ConfigFile config(path, "a tokenizer's config");
+    // The defaults of transformers.
+    const std::string type = config.text_or("tokenizer_class", "");
+    adds_begin_ = config.flag_or("add_bos_token", type.find("Llama") != std::string::npos);
+    adds_end_ = config.flag_or("add_eos_token", type.find("T5") != std::string::npos);
+    begins_each_part_ = config.flag_or("legacy", type.find("Llama") == std::string::npos);
+    if (adds_begin_ && processor_.bos_id() < 0) config.refuse("add_bos_token", "false, as the model has no such token");
+    if (adds_end_ && processor_.eos_id() < 0) config.refuse("add_eos_token", "false, as the model has no such token");
+  }
+
   // How many signs of spaces the first piece loses, as sentencepiece decodes.
   enum class Strips { none, one, all };
 
@@ -187,7 +190,8 @@ class SentencePieceCodec : public detail::Codec {
   }
 
   sentencepiece::SentencePieceProcessor processor_;
-  // Without a space before a text: of what follows an added token, where it does not count as the begin of a text or has one.
+  // Without a space before a text: of what follows an added or special token, where it does not count as the begin of a text
+  // or has one. None: that makes no difference.
   std::optional<sentencepiece::SentencePieceProcessor> going_on_;
   std::map<std::int32_t, AddedToken> added_;  // of the folder, in place of pieces of the same number
   AddedTokenFinder finder_;                   // of these and of the model's own special ones

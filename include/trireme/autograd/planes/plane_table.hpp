@@ -13,6 +13,7 @@
 #include "trireme/autograd/planes/shard.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/core/first_use.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/device/memory.hpp"
 
@@ -39,8 +40,8 @@ struct PlaneOptions {
   double initial = 0;  // of every element; only planes of float32 and float64 have another value than 0
 };
 
-// The planes of a FlatStore. A plane gets its memory at its first use, from then on a change of what it extends over is an
-// error.
+// The planes of a FlatStore. A plane gets its memory at its first use, by whichever thread; from then on a change of what it
+// extends over is an error.
 class PlaneTable {
  public:
   // Neighbours in memory: a range of the store, and where its first element lies in each of the planes that are visited. The
@@ -69,9 +70,9 @@ class PlaneTable {
 
   const std::shared_ptr<device::Storage>& memory(int plane) {
     Entry& entry = at(plane);
-    if (entry.memory == nullptr || (entry.options.extent == Extent::shard && entry.shard != shard_)) [[unlikely]] {
-      make_memory(entry);
-    }
+    entry.has_memory.make_once([&] { make_memory(entry); });
+    if (entry.options.extent == Extent::shard && entry.shard != shard_) [[unlikely]]
+      require_same_shard(entry);
     return entry.memory;
   }
   bool lies_at(int plane, const void* memory) const;                              // false for one that was removed
@@ -110,6 +111,7 @@ class PlaneTable {
     PlaneOptions options;
     std::uint64_t owner;
     bool removed = false;
+    FirstUse has_memory = {};
     std::shared_ptr<device::Storage> memory = {};
     std::shared_ptr<Shard> shard = {};  // over whose ranges the memory goes
   };

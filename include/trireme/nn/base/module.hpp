@@ -43,6 +43,10 @@ struct WriteUsingModuleModuleInTheClassOfThisPart {};
 // In a class that derives from Module<P, D> a layer of nn goes by its short name: Linear is nn::Linear<P, D>, and so on. A
 // layer of your own that has one of these names goes by its whole name there: ::Linear. In a class template, whose base is
 // not known yet, short names are written typename Module<P, D>::Linear, or nn::Linear<P, D>.
+//
+// Several threads may evaluate one model at once: forward passes without a Tape, in evaluation, of a model that lies on one
+// rank as a whole. Whatever changes it (initialize, loading, a step, train, eval, writes to values) is done by one thread
+// alone.
 template <typename P, typename D = Cpu>
 class Module {
  public:
