@@ -115,6 +115,9 @@ void BufferPlane::restore_if(const bool* condition) {
 void BufferPlane::initialize(std::string_view module) {
   if (values_ == nullptr) {
     values_ = std::make_shared<device::Storage>(device_->memory(), bytes(), device::Changes::uncounted);
+    std::vector<Range> elements;
+    for (const BufferInfo& buffer : buffers_) elements.push_back({buffer.offset, buffer.offset + buffer.shape.numel()});
+    parts_ = PlaneParts(values_, elements, size_of(dtype_));
     module = {};
   }
   dtype_ == DType::float64 ? fill<double>(module) : fill<float>(module);

@@ -199,7 +199,9 @@ void FlatStore::lay_out() {
   has_values_.assign(parameters_.size(), false);
   is_found_.assign(parameters_.size(), false);
   PlaneTable::bytes_of(numel_, dtype_);  // refuses a model whose values nobody can hold
-  planes_->lay_out(numel_, trainable_numel_);
+  std::vector<Range> parts;
+  for (const ParameterInfo& info : parameters_) parts.push_back({info.offset, info.offset + info.numel});
+  planes_->lay_out(numel_, trainable_numel_, std::move(parts));
   laid_out_ = true;
 }
 
