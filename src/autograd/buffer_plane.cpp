@@ -115,6 +115,9 @@ void BufferPlane::restore_if(const bool* condition) {
 bool BufferPlane::make_values() {
   return has_values_.make_once([this] {
     values_ = std::make_shared<device::Storage>(device_->memory(), bytes(), device::Changes::uncounted);
+    std::vector<Range> elements;
+    for (const BufferInfo& buffer : buffers_) elements.push_back({buffer.offset, buffer.offset + buffer.shape.numel()});
+    parts_ = PlaneParts(values_, elements, size_of(dtype_));
     dtype_ == DType::float64 ? fill<double>({}) : fill<float>({});
   });
 }

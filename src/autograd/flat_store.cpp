@@ -204,7 +204,9 @@ void FlatStore::set_places() {
   has_values_.assign(parameters_.size(), false);
   is_found_ = std::vector<std::atomic<bool>>(parameters_.size());
   PlaneTable::bytes_of(numel_, dtype_);  // refuses a model whose values nobody can hold
-  planes_->lay_out(numel_, trainable_numel_);
+  std::vector<Range> parts;
+  for (const ParameterInfo& info : parameters_) parts.push_back({info.offset, info.offset + info.numel});
+  planes_->lay_out(numel_, trainable_numel_, std::move(parts));
 }
 
 void FlatStore::require_dtype(DType held, DType wanted) {

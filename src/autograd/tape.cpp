@@ -8,7 +8,6 @@
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "trireme/autograd/flat_store.hpp"
@@ -29,6 +28,18 @@ thread_local detail::OpenContribution* innermost_contribution = nullptr;
 std::uint64_t next_serial() {
   static std::atomic<std::uint64_t> serial{0};
   return ++serial;
+}
+
+// Of this thread, from 1: no later thread gets it, as it may the thread's id.
+std::uint64_t number_of_thread() {
+  static std::atomic<std::uint64_t> threads{0};
+  thread_local const std::uint64_t number = ++threads;
+  return number;
+}
+
+bool lie_within(const LayersAround* layers, const LayersAround* others) {
+  while (layers != nullptr && layers != others) layers = layers->outer.get();
+  return layers == others;
 }
 
 template <typename Finals>
@@ -64,7 +75,8 @@ OpenContribution* OpenContribution::to(const GradientSlot& slot) {
 
 }  // namespace detail
 
-// Ranks may be threads that were given copies of the same options: each counts for itself.
+// Ranks may be threads that were given copies of the same options: each counts for itself, with the threads that its loss
+// starts.
 struct StreamCalls::Counts {
   struct OfRank {
     std::uint64_t seed = 0;
@@ -73,13 +85,13 @@ struct StreamCalls::Counts {
     std::map<std::int64_t, std::int64_t> ends = {};                              // of micro-batches, by first sample
   };
   std::mutex mutex;
-  std::map<std::thread::id, OfRank> ranks;
+  std::map<std::uint64_t, OfRank> ranks;
 
   static void require_own_samples(OfRank& rank, const Range& samples);
 
   std::uint64_t next(const TapeOptions& at, std::uint64_t stream) {
     const std::lock_guard lock(mutex);
-    OfRank& rank = ranks[std::this_thread::get_id()];
+    OfRank& rank = ranks[at.calls.rank_];
     if (rank.seed != at.seed || rank.step != at.step) rank = {.seed = at.seed, .step = at.step};
     if (at.samples) require_own_samples(rank, {at.first_sample, at.first_sample + *at.samples});
     return rank.calls[{at.first_sample, stream}]++;
@@ -111,6 +123,7 @@ StreamCalls::StreamCalls() : counts_(std::make_shared<Counts>()) {}
 TapeOptions TapeOptions::restarted() const {
   TapeOptions again = *this;
   again.calls = {};
+  again.calls.layers_ = calls.layers_;
   return again;
 }
 
@@ -119,7 +132,12 @@ Tape::Tape() : serial_(next_serial()), outer_(current_tape) {
   current_tape = this;
 }
 
-Tape::Tape(const TapeOptions& options) : Tape() { options_ = options; }
+Tape::Tape(const TapeOptions& options) : Tape() {
+  options_ = options;
+  StreamCalls& calls = options_->calls;
+  if (calls.rank_ == 0) calls.rank_ = number_of_thread();
+  set_layers(lie_within(layers_.get(), calls.layers_.get()) ? layers_ : calls.layers_);
+}
 
 Tape::RandomCall Tape::next_call(std::string_view operation, std::string_view stream) {
   if (!options_) {
@@ -133,7 +151,7 @@ Tape::RandomCall Tape::next_call(std::string_view operation, std::string_view st
   }
   std::uint64_t number = hash_name(stream);
   int depth = 0;
-  for (const Layers* at = layers_.get(); at != nullptr; at = at->outer.get()) {
+  for (const LayersAround* at = layers_.get(); at != nullptr; at = at->outer.get()) {
     const LayerOfList& layer = *at->layer;
     const bool of_module =
         std::ranges::any_of(layer.modules, [&](const std::string& module) { return is_within(module, stream); });
@@ -165,7 +183,15 @@ std::int64_t Tape::rows_per_sample(std::string_view operation, std::int64_t rows
 }
 
 void Tape::enter_layer(const LayerOfList& layer) {
-  layers_ = std::make_shared<const Layers>(Layers{.layer = &layer, .outer = layers_});
+  set_layers(std::make_shared<const LayersAround>(LayersAround{.layer = &layer, .outer = layers_}));
+}
+
+void Tape::leave_layer() { set_layers(layers_->outer); }
+
+// Copies of the options tell other threads, and a backward pass, where they were made.
+void Tape::set_layers(std::shared_ptr<const LayersAround> layers) {
+  layers_ = std::move(layers);
+  if (options_) options_->calls.layers_ = layers_;
 }
 
 Tape::~Tape() {

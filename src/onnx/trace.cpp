@@ -116,21 +116,24 @@ int Tracer::find_stored(const Operand& tensor) {
     }
     return place->second;
   };
-  const std::int64_t element = tensor.offset / static_cast<std::int64_t>(size_of(tensor.dtype));
-  const bool is_value = tensor.storage == store.value_plane();
-  if (is_value ||
-      (store.compute_number() != FlatStore::values_number && tensor.storage == store.plane(store.compute_number()))) {
+  const std::byte* const place = static_cast<const std::byte*>(tensor.storage->data()) + tensor.offset;
+  const auto lies_at = [&](const device::Storage& plane, std::int64_t offset, std::int64_t numel) {
+    const std::byte* const begin = static_cast<const std::byte*>(plane.data());
+    return place == begin + static_cast<std::size_t>(offset) * size_of(tensor.dtype) && numel == tensor.shape.numel();
+  };
+  for (const int number : {FlatStore::values_number, store.compute_number()}) {
+    if (tensor.dtype != (number == FlatStore::values_number ? store.dtype() : store.compute_dtype())) continue;
     for (int index = 0; index < store.num_parameters(); ++index) {
       const ParameterInfo& info = store.parameter(index);
-      if (info.offset != element || info.numel != tensor.shape.numel()) continue;
+      if (!lies_at(*store.plane(number), info.offset, info.numel)) continue;
       layer_ = info.name;
       return value_of(false, index, info.shape);
     }
-  } else if (store.buffers().size() > 0 && tensor.storage == store.buffers().plane()) {
-    for (int index = 0; index < store.buffers().size(); ++index) {
-      const BufferInfo& info = store.buffers().info(index);
-      if (info.offset == element && info.shape.numel() == tensor.shape.numel()) return value_of(true, index, info.shape);
-    }
+  }
+  if (store.buffers().size() == 0 || tensor.dtype != store.dtype()) return -1;
+  for (int index = 0; index < store.buffers().size(); ++index) {
+    const BufferInfo& info = store.buffers().info(index);
+    if (lies_at(*store.buffers().plane(), info.offset, info.shape.numel())) return value_of(true, index, info.shape);
   }
   return -1;
 }

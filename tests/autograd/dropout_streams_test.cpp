@@ -90,6 +90,55 @@ TEST_CASE("the n-th call of a stream drops elements of its own, counted over all
   CHECK(draw_on_tape(next_step.restarted()) == of_next_step);
 }
 
+TEST_CASE("threads that a loss starts count on and draw in its layer, in a backward pass too") {
+  const auto draw = [] {
+    const auto y = dropout(Variable<float>(Tensor<float>::full({1, 1000}, 1)), 0.5, "noise").value();
+    return std::vector<float>(y.span().begin(), y.span().end());
+  };
+  const auto draw_on = [&](const TapeOptions& names) {
+    const Tape tape(names);
+    return draw();
+  };
+  using Masks = std::vector<std::vector<float>>;
+  const TapeOptions names{.seed = 3, .step = 5, .first_sample = 8, .samples = 1};
+  const LayerOfList layer{.number = 1}, inside{.number = 1};
+  const auto run = [&](bool on_threads) {
+    Masks masks;
+    const auto apart = [&](const auto& work) { on_threads ? std::thread(work).join() : work(); };
+    const TapeOptions fresh = names.restarted();
+    Tape tape(fresh);
+    masks.push_back(draw());
+    tape.enter_layer(layer);
+    const TapeOptions in_layer = *tape.options();
+    for (int call = 0; call < 3; ++call) apart([&] { masks.push_back(draw_on(in_layer)); });
+    tape.enter_layer(inside);
+    masks.push_back(draw_on(in_layer));  // this thread is deeper in the list than the copy
+    tape.leave_layer();
+    masks.push_back(draw());
+    tape.leave_layer();
+    apart([&] { masks.push_back(draw_on(in_layer.restarted())); });  // as a backward pass does that computes once more
+    return masks;
+  };
+  Masks alone = run(false);
+  CHECK(run(true) == alone);
+  CHECK(alone.back() == alone[1]);
+  alone.pop_back();
+  for (std::size_t a = 0; a < alone.size(); ++a) {
+    for (std::size_t b = 0; b < a; ++b) CHECK(alone[a] != alone[b]);
+  }
+
+  std::vector<Masks> of_ranks(2);  // threads that were given the same options each count for themselves
+  std::vector<std::thread> ranks;
+  for (Masks& masks : of_ranks) {
+    ranks.emplace_back([&] {
+      const Tape tape(names);
+      for (int call = 0; call < 50; ++call) masks.push_back(draw());
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  CHECK(of_ranks.front() == of_ranks.back());
+}
+
 TEST_CASE("a tape without options refuses dropout and shows them, unless nothing is dropped") {
   const Variable<float> x(Tensor<float>::full({2, 3}, 1));
   const Tape tape;

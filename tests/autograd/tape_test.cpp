@@ -9,6 +9,7 @@
 #include "trireme/autograd/frozen_parameters.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/parameter.hpp"
+#include "trireme/nn/layers/layers.hpp"
 #include "trireme/ops/array/fill.hpp"
 #include "trireme/ops/pointwise/operators.hpp"
 
@@ -299,4 +300,36 @@ TEST_CASE("of several tapes under way, each runs backward on its own once it is 
   second.reset();  // ends as the current one
   CHECK(Tape::current() == &outer);
   CHECK(weight.gradient().data()[0] == 8);
+}
+
+TEST_CASE("parameters and buffers lie in one block and are changed in place each for itself") {
+  struct Codes : nn::Module<Float32> {
+    using Module::Module;
+    nn::Linear<Float32> linear{*this, "linear", {.in = 2, .out = 2}};
+    nn::Linear<Float32> other{*this, "other", {.in = 2, .out = 2}};
+    Buffer<float> codes{this->add_buffer("codes", Shape{2}, 1)};
+    Buffer<float> counts{this->add_buffer("counts", Shape{2}, 0)};
+  };
+  const auto error_after = [](const auto& change) -> std::string {
+    Codes net;
+    net.initialize();
+    const Tape tape;
+    const Variable<float> x = watch(Tensor<float>::full({1, 2}, 1), [](const Tensor<float>&) {});
+    const auto y = multiply(net.linear.forward(x), net.codes.value());
+    change(net);
+    try {
+      sum(y).backward();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  const std::string changed = "that its backward pass needs was changed in place";
+  const auto scale_in_place = [](Tensor<float> values) { values *= 0.5; };
+  CHECK_THAT(error_after([&](Codes& net) { scale_in_place(net.codes.value()); }),
+             ContainsSubstring("multiply: a tensor of shape [2] " + changed));
+  CHECK_THAT(error_after([&](Codes& net) { scale_in_place(net.linear.weight.value()); }),
+             ContainsSubstring("linear: a tensor of shape [2, 2] " + changed));
+  CHECK(error_after([&](Codes& net) { scale_in_place(net.counts.value()); }) == "none");
+  CHECK(error_after([&](Codes& net) { scale_in_place(net.other.weight.value()); }) == "none");
 }

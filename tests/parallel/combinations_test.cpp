@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 #include "catch.hpp"
 #include "checkpoint/simulated_file_system.hpp"
@@ -35,13 +36,16 @@ namespace {
 constexpr std::int64_t width = 16;
 constexpr std::int64_t time_steps = 6;
 constexpr std::int64_t vocabulary = 24;
-constexpr std::int64_t samples = 12;  // of a step, on all ranks together
+constexpr std::int64_t samples = 12;        // of a step, on all ranks together
+constexpr std::int64_t uneven_samples = 7;  // of each micro-batch, where the ranks do not divide it
 constexpr int blocks = 4;
 constexpr int steps = 4;
 
 enum class Sum : std::uint8_t { plain, fixed_bits, between_ranks, between_nodes };        // the last two by a hook
 enum class Frozen : std::uint8_t { nothing, a_block, the_first_half, all_but_adapters };  // the last by LoRA
 enum class Precision : std::uint8_t { float32, bfloat16, float16 };
+enum class Rows : std::uint8_t { one, made_by_a_layer, in_the_batch };                            // of a sample
+enum class Writes : std::uint8_t { none, in_place, to_a_factor, to_an_input };                    // of a layer to its tensors
 enum class Kind : std::uint8_t { adamw, muon, adafactor, lookahead, schedule_free, adamw_8bit };  // of optimizer
 
 struct Setup {
@@ -56,19 +60,28 @@ struct Setup {
   Kind optimizer = Kind::adamw;
   std::optional<MeshOptions> resumed_on = {};  // another mesh of as many ranks; empty: the same
   bool clips_groups = false;                   // by norms and values of their own
+  Rows rows = Rows::one;
+  Writes writes = Writes::none;
+  bool threads = false;     // layers draw on threads of their own
+  bool uneven = false;      // the first ranks have a sample more
+  bool recomputes = false;  // a layer keeps what goes in, and computes once more in the backward pass
 
   bool hooked() const { return sum == Sum::between_ranks || sum == Sum::between_nodes; }
   int ranks() const { return mesh.data * mesh.pipeline * mesh.tensor; }
   std::string str() const {
     return fmt::format(
-        "{}{}, data {} x pipeline {} x tensor {}, {} micro-batches, {}, frozen {}, {}, {}{}{}",
+        "{}{}, data {} x pipeline {} x tensor {}, {} micro-batches, {}, frozen {}, {}, {}{}{}{}{}{}{}{}",
         std::array{"plain", "fixed bits", "int8 between ranks", "int8 between nodes"}[static_cast<std::size_t>(sum)],
         sharded ? ", sharded" : "", mesh.data, mesh.pipeline, mesh.tensor, accumulation, tied ? "tied" : "not tied",
         std::array{"nothing", "a block", "the first half", "all but adapters"}[static_cast<std::size_t>(frozen)],
         std::array{"float32", "bfloat16", "float16"}[static_cast<std::size_t>(precision)],
         std::array{"AdamW", "Muon", "Adafactor", "Lookahead", "schedule-free AdamW",
                    "8-bit AdamW"}[static_cast<std::size_t>(optimizer)],
-        resumed ? ", resumed" : "", clips_groups ? ", clips groups" : "");
+        resumed ? ", resumed" : "", clips_groups ? ", clips groups" : "",
+        std::array{"", ", rows by a layer", ", rows in the batch"}[static_cast<std::size_t>(rows)],
+        std::array{"", ", writes in place", ", writes to a kept factor",
+                   ", writes to a kept input"}[static_cast<std::size_t>(writes)],
+        threads ? ", own threads" : "", uneven ? ", uneven shares" : "", recomputes ? ", recomputes" : "");
   }
   // With more micro-batches other schedules, where gradients need not be complete one after the other.
   bool overlaps() const { return sum != Sum::fixed_bits && mesh.pipeline > 1; }
@@ -80,12 +93,13 @@ struct Setup {
   // What trains the same in one process: as many samples in a micro-batch, added as exactly.
   Setup alone() const {
     return {.sum = sum == Sum::fixed_bits ? sum : Sum::plain,
-            .accumulation = mesh.data * accumulation,
+            .accumulation = uneven ? accumulation : mesh.data * accumulation,
             .tied = tied,
             .frozen = frozen,
             .precision = precision,
             .optimizer = optimizer,
-            .clips_groups = clips_groups};
+            .clips_groups = clips_groups,
+            .uneven = uneven};
   }
   bool same_bits_as_alone() const {
     return !hooked() && mesh.pipeline == 1 && mesh.tensor == 1 && (sum == Sum::fixed_bits || mesh.data == 1);
@@ -93,7 +107,7 @@ struct Setup {
 };
 
 // The factors of the covering array: the values of each, and what can't be combined, with the message that says so.
-constexpr std::array<std::size_t, 9> factor_sizes = {4, 2, 9, 3, 2, 4, 3, 2, 6};
+constexpr std::array<std::size_t, 14> factor_sizes = {4, 2, 9, 3, 2, 4, 3, 2, 6, 3, 2, 2, 2, 2};
 
 Setup setup_of(const tests::Combination& row) {
   constexpr std::array<MeshOptions, 9> meshes = {
@@ -106,11 +120,17 @@ Setup setup_of(const tests::Combination& row) {
           .frozen = static_cast<Frozen>(row[5]),
           .precision = static_cast<Precision>(row[6]),
           .resumed = row[7] == 1,
-          .optimizer = static_cast<Kind>(row[8])};
+          .optimizer = static_cast<Kind>(row[8]),
+          .rows = static_cast<Rows>(row[9]),
+          .writes = static_cast<Writes>(row[10]),
+          .threads = row[11] == 1,
+          .uneven = row[12] == 1,
+          .recomputes = row[13] == 1};
 }
 
 const std::map<tests::ChoicePair, std::string> refusals = [] {
-  std::map<tests::ChoicePair, std::string> pairs{{{{0, 1}, {3, 2}}, "FixedBits can't be divided into equal powers of two"}};
+  std::map<tests::ChoicePair, std::string> pairs{{{{0, 1}, {3, 2}}, "FixedBits can't be divided into equal powers of two"},
+                                                 {{{0, 1}, {12, 1}}, "and fixed bits need equal micro-batches"}};
   for (const std::size_t hooked : {2U, 3U}) {
     for (const std::size_t tensor : {5U, 6U, 7U, 8U}) {
       pairs[{{2, tensor}, {8, 1}}] = "Muon needs whole matrices, and a tensor or expert axis splits";
@@ -132,14 +152,62 @@ Tensor<std::int32_t> tokens_of(std::int64_t first, std::int64_t count, std::int6
   return tokens;
 }
 
-// What goes from layer to layer: beside the stream what the first layer gave, which the last one adds.
+// Of which some rows, or as many as there are, belong to each sample.
+struct Samples : data::TokenBatch {
+  std::int64_t samples = 0;
+};
+
+// What goes from layer to layer: beside the stream what the first layer gave, which the last one adds, and how much the next
+// block counts.
 template <typename P>
 struct Flow {
   Variable<typename P::Master> stream;
   Variable<typename P::Master> skip;
+  Tensor<typename P::Master> level;
 
-  void each(auto&& visit) { visit(stream), visit(skip); }
+  void each(auto&& visit) { visit(stream), visit(skip), visit(level); }
 };
+
+template <typename M>
+using Function = std::function<Variable<M>(const Variable<M>&, const Variable<M>&)>;
+
+// function(x, weight) as one operation, which keeps no more than these two.
+template <typename M>
+struct Recomputed {
+  static constexpr std::string_view name = "recomputed";
+  Function<M> function;
+  TapeOptions names;
+
+  void forward(const Tensor<M>& x, const Tensor<M>& weight, Tensor<M>& y) const {
+    const Tape tape(names.restarted());
+    ops::scale(function(Variable<M>(x), Variable<M>(weight)).value(), M{1}, y);
+  }
+  void backward(const Tensor<M>& dy, const Tensor<M>& x, const Tensor<M>& weight, const Gradient<M>& dx,
+                const Gradient<M>& dweight) const {
+    Tensor<M> of_x, of_weight;
+    {
+      const Tape tape(names.restarted());
+      const auto into = [](Tensor<M>& sum) { return [&sum](const Tensor<M>& gradient) { sum = gradient; }; };
+      function(watch(x, into(of_x)), watch(weight, into(of_weight))).backward(dy);
+    }
+    dx.give(of_x);  // on the tape that has this operation
+    dweight.give(of_weight);
+  }
+};
+
+// What a layer draws twice by one name, for as many rows as x has: by itself or by threads of its own.
+template <typename M>
+Tensor<M> drawn_like(const Tensor<M>& x, bool threads) {
+  Tensor<M> mask;
+  for (int call = 0; call < 2; ++call) {
+    const auto draw = [&mask, &x, names = *Tape::current()->options()] {
+      const Tape tape(names);
+      mask = dropout(Variable<M>(Tensor<M>::full(x.shape(), 1)), 0.05, "noise").value();
+    };
+    threads ? std::thread(draw).join() : draw();
+  }
+  return mask;
+}
 
 template <typename P>
 struct Block : nn::Module<P> {
@@ -147,18 +215,41 @@ struct Block : nn::Module<P> {
   nn::Linear<P> up{*this, "up", {.in = width, .out = 2 * width, .split = nn::TensorSplit::column}};
   nn::Linear<P> down{*this, "down", {.in = 2 * width, .out = width, .split = nn::TensorSplit::row}};
   nn::Dropout<P> drop{*this, "drop", 0.1};
+  trireme::Parameter<typename P::Compute, Cpu, typename P::Master> gain{
+      this->add_parameter("gain", {width}, Initializer::normal(1, 0.2))};
 
-  Flow<P> forward(const Flow<P>& x, const nn::LayerNorm<P>& norm) const {
-    const auto y = cast<typename P::Master>(down.forward(gelu(up.forward(norm.forward(x.stream)))));
+  using M = typename P::Master;
+
+  Flow<P> forward(const Flow<P>& x, const nn::LayerNorm<P>& norm, const Setup& setup) const {
+    Variable<M> y = cast<M>(down.forward(gelu(up.forward(norm.forward(x.stream)))));
     add_loss(scale(sum(multiply(y, y)), 0.01F));
-    return {.stream = add(x.stream, drop.forward(y)), .skip = dropout(x.skip, 0.05, "skip")};
+    Tensor<M> input = y.value();
+    y = multiply(with_gain(y, setup.recomputes), drawn_like(input, setup.threads));
+    if (setup.writes == Writes::to_an_input) input *= 0.5;
+    Tensor<M> level = x.level;
+    y = multiply(y, setup.writes == Writes::in_place ? level.clone() : level);
+    if (setup.writes == Writes::in_place || setup.writes == Writes::to_a_factor) {
+      level *= 0.75;
+    } else {
+      level = level * 0.75;
+    }
+    return {.stream = add(x.stream, drop.forward(y)), .skip = dropout(x.skip, 0.05, "skip"), .level = level};
+  }
+
+ private:
+  Variable<M> with_gain(const Variable<M>& y, bool recomputes) const {
+    const Function<M> function = [](const Variable<M>& x, const Variable<M>& weight) {
+      return dropout(multiply(tanh(x), weight), 0.05, "gain");
+    };
+    if (!recomputes) return function(y, gain.master());
+    return record(Recomputed<M>{function, *Tape::current()->options()}, Result<M>{y.shape()}, kept(y), kept(gain.master()));
   }
 };
 
 // A small model as users write one: its own layers, a skip over all stages, a norm that all blocks share, a tied output, a loss
 // of each block, dropout by a module and by hand.
 template <typename P>
-struct Net : nn::Staged<P, Cpu, data::TokenBatch, Flow<P>> {
+struct Net : nn::Staged<P, Cpu, Samples, Flow<P>> {
   static inline const nn::EmbeddingOptions table{
       .rows = vocabulary, .width = width, .initializer = Initializer::normal(0, 0.3), .split = true};
 
@@ -172,22 +263,24 @@ struct Net : nn::Staged<P, Cpu, data::TokenBatch, Flow<P>> {
 
   Net(const ModelContext& context, const Setup& setup)
       : Net::Staged(context), logits(*this, "logits", setup.tied ? embed : output.emplace(*this, "output", table)) {
-    const auto first = [this](const data::TokenBatch& batch) {
-      const auto x = drop.forward(embed.forward(batch.tokens));
-      return Flow<P>{.stream = x, .skip = x};
+    const auto first = [this, setup](const Samples& batch) {
+      auto x = embed.forward(batch.tokens);
+      if (setup.rows == Rows::made_by_a_layer) x = reshape(x, {batch.rows() * time_steps / 2, 2, width});
+      x = drop.forward(x);
+      return Flow<P>{.stream = x, .skip = x, .level = Tensor<typename P::Master>::full({width}, 1)};
     };
-    const auto inner = [this](std::size_t index) {
+    const auto inner = [this, setup](std::size_t index) {
       return this->layer({block[index], block_norm},
-                         [this, index](const Flow<P>& x) { return block[index].forward(x, block_norm); });
+                         [this, setup, index](const Flow<P>& x) { return block[index].forward(x, block_norm, setup); });
     };
-    const auto last = [this](const Flow<P>& x, const data::TokenBatch& batch) {
-      return logits.forward(norm.forward(add(x.stream, x.skip)), batch);
+    const auto last = [this](const Flow<P>& x, const Samples& batch) {
+      return logits.forward(reshape(norm.forward(add(x.stream, x.skip)), {batch.rows(), batch.time(), width}), batch);
     };
     this->layers(this->layer({embed, drop}, first), inner(0), inner(1), inner(2), inner(3), this->layer({norm, logits}, last));
     freeze(setup.frozen);
   }
 
-  Loss<typename P::Master> loss(const Variable<typename P::Compute>& y, const data::TokenBatch& batch) const {
+  Loss<typename P::Master> loss(const Variable<typename P::Compute>& y, const Samples& batch) const {
     return logits.loss(y, batch.targets);
   }
 
@@ -262,7 +355,8 @@ class Trainer {
 
  private:
   ModelContext context() const {
-    ModelContext context = parallel::model_context(mesh_, {.num_chunks = setup_.chunks(), .seed = 3});
+    ModelContext context = parallel::model_context(
+        mesh_, {.num_chunks = setup_.chunks(), .seed = 3, .batch_size = setup_.uneven ? uneven_samples : 0});
     if (setup_.frozen == Frozen::all_but_adapters) {
       context.lora = LoraOptions{.rank = 2, .alpha = 4, .dropout = 0.1, .targets = {"up", "down"}};
     }
@@ -296,14 +390,28 @@ class Trainer {
   }
   optim::AnyOptimizer& optimizer() { return optimizer_ ? *optimizer_ : *inside_; }
 
-  std::vector<data::TokenBatch> micro_batches(std::int64_t number) const {
-    const std::int64_t rows = samples / setup_.mesh.data / setup_.accumulation;
-    std::int64_t first = number * samples + mesh_.data().rank() * rows * setup_.accumulation;
-    std::vector<data::TokenBatch> batches;
-    for (int index = 0; index < setup_.accumulation; ++index, first += rows) {
-      batches.push_back({.tokens = tokens_of(first, rows, 0), .targets = tokens_of(first, rows, 1), .first_sample = first});
+  std::vector<Samples> micro_batches(std::int64_t number) const {
+    const int rank = mesh_.batch().rank(), ranks = mesh_.batch().size(), count = setup_.accumulation;
+    std::vector<Samples> batches;
+    for (int index = 0; index < count; ++index) {
+      if (setup_.uneven) {  // each is a batch of its own, of which every rank has a share
+        const Range share = share_of(uneven_samples, rank, ranks);
+        batches.push_back(batch_of((number * count + index) * uneven_samples + share.begin, share.count()));
+      } else {
+        const std::int64_t rows = samples / ranks / count;
+        batches.push_back(batch_of(number * samples + (rank * count + index) * rows, rows));
+      }
     }
     return batches;
+  }
+  Samples batch_of(std::int64_t first, std::int64_t count) const {
+    const std::int64_t rows = setup_.rows == Rows::in_the_batch ? count * time_steps / 2 : count;
+    Samples batch;
+    batch.tokens = tokens_of(first, count, 0).reshape({rows, -1});
+    batch.targets = tokens_of(first, count, 1).reshape({rows, -1});
+    batch.first_sample = first;
+    batch.samples = count;
+    return batch;
   }
 
   Setup setup_;
@@ -519,6 +627,21 @@ TEST_CASE("what can't be combined is refused by one message on all ranks") {
   const Trial trial = try_out({.sum = Sum::fixed_bits, .sharded = true, .mesh = {2, 1, 1}, .clips_groups = true});
   for (const std::string& error : trial.errors)
     CHECK_THAT(error, ContainsSubstring("give groups a clip_norm with Sharding::none"));
+}
+
+TEST_CASE("with every pair of features, a write to what a backward pass needs is refused by one message on all ranks") {
+  bool to_an_input = false;
+  for (const tests::Combination& row : tests::covering_array(factor_sizes, refused_pairs())) {
+    Setup setup = setup_of(row);
+    to_an_input = !to_an_input;
+    setup.writes = to_an_input ? Writes::to_an_input : Writes::to_a_factor;
+    INFO(setup.str());
+    const std::string operation = !to_an_input ? "multiply" : setup.recomputes ? "recomputed" : "tanh";
+    for (const std::string& error : try_out(setup).errors) {
+      CHECK_THAT(error, ContainsSubstring(operation + ": a tensor of shape [") &&
+                            ContainsSubstring("] that its backward pass needs was changed in place"));
+    }
+  }
 }
 
 TEST_CASE("a covering array holds every pair that is not excluded") {

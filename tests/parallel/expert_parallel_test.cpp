@@ -31,6 +31,7 @@ using trireme::test::expect;
 namespace {
 
 constexpr std::int64_t samples = 8, length = 6, vocabulary = 19;
+constexpr std::int64_t uneven_samples = 7;  // of each micro-batch, where the ranks do not divide it
 constexpr int steps = 5;
 
 struct Layout {
@@ -43,11 +44,13 @@ struct Layout {
   std::string schedule = {};
   int chunks = 1;
   std::int64_t bucket_bytes = 1 << 20;
+  bool uneven = false;  // the first ranks have a sample more
 
   int ranks() const { return data * expert * pipeline * tensor; }
   std::string str() const {
-    return fmt::format("data {} x expert {} x pipeline {} x tensor {}, {} micro-batches, {}, {}", data, expert, pipeline,
-                       tensor, micro_batches, sharding == parallel::Sharding::none ? "replicated" : "sharded", schedule);
+    return fmt::format("data {} x expert {} x pipeline {} x tensor {}, {} micro-batches, {}, {}{}", data, expert, pipeline,
+                       tensor, micro_batches, sharding == parallel::Sharding::none ? "replicated" : "sharded", schedule,
+                       uneven ? ", uneven shares" : "");
   }
   ProcessMesh mesh(const Group& world) const {
     return ProcessMesh(world, {.data = data, .pipeline = pipeline, .tensor = tensor, .expert = expert});
@@ -115,18 +118,22 @@ struct Training {
            const std::vector<optim::ParameterGroup>& groups = {}, bool tied = true)
       : layout(of),
         mesh(layout.mesh(world)),
-        model(model_options(tied), parallel::model_context(mesh, {.num_chunks = layout.chunks})),
+        model(model_options(tied),
+              parallel::model_context(mesh, {.num_chunks = layout.chunks, .batch_size = of.uneven ? uneven_samples : 0})),
         replicas((model.initialize({.seed = 3}), model), mesh, layout.options()),
         optimizer(optim::make_optimizer<Float32, Cpu>(optimizer_name, model, {.learning_rate = 0.02, .groups = groups})) {}
 
   // Losses and norms of the gradient.
   std::vector<double> train(std::int64_t from, std::int64_t to) {
     std::vector<double> results;
-    const std::int64_t rows = samples / mesh.batch().size() / layout.micro_batches;
+    const int rank = mesh.batch().rank(), ranks = mesh.batch().size();
+    const std::int64_t rows = samples / ranks / layout.micro_batches;
+    const Range share = share_of(uneven_samples, rank, ranks);
     for (std::int64_t number = from; number < to; ++number) {
       std::vector<data::TokenBatch> batches;
       for (int micro = 0; micro < layout.micro_batches; ++micro) {
-        batches.push_back(batch_of(number, (mesh.batch().rank() * layout.micro_batches + micro) * rows, rows));
+        batches.push_back(layout.uneven ? batch_of(number, micro * uneven_samples + share.begin, share.count())
+                                        : batch_of(number, (rank * layout.micro_batches + micro) * rows, rows));
       }
       parallel::Step step = replicas.begin(number, layout.micro_batches);
       step.backward(model, batches);
@@ -175,6 +182,19 @@ TEST_CASE("losses and norms of a mixture of experts do not depend on the layout"
     for (const Layout& layout : layouts) {
       INFO(optimizer << ", " << layout.str());
       expect_near(results_of(layout, optimizer), wanted);
+    }
+  }
+}
+
+TEST_CASE("ranks of which some have a sample more train a mixture of experts as one rank does") {
+  for (const int micro_batches : {1, 2}) {
+    const std::vector<double> wanted = results_of({.micro_batches = micro_batches, .uneven = true}, "adamw");
+    for (Layout layout : layouts) {
+      if (layout.micro_batches > 2) continue;
+      layout.micro_batches = micro_batches;
+      layout.uneven = true;
+      INFO(layout.str());
+      expect_near(results_of(layout, "adamw"), wanted);
     }
   }
 }

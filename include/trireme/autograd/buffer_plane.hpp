@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trireme/autograd/planes/plane_device.hpp"
+#include "trireme/autograd/planes/plane_parts.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/first_use.hpp"
@@ -82,7 +83,7 @@ class BufferPlane {
   Tensor<T, D> values(int index) {
     require_type(dtype_of<T>);
     require_device(plane_device<D>());
-    return Tensor<T, D>(info(index).shape, values_, static_cast<std::size_t>(info(index).offset));
+    return Tensor<T, D>(info(index).shape, parts_[index]);
   }
 
   // Those of the last keep(), see below.
@@ -142,6 +143,7 @@ class BufferPlane {
   std::int64_t numel_ = 0;
   FirstUse has_values_;
   std::shared_ptr<device::Storage> values_;  // null until the first use
+  PlaneParts parts_;                         // of them
   std::shared_ptr<device::Storage> kept_;    // likewise
   bool are_kept_ = false;
 };

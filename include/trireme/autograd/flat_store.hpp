@@ -278,7 +278,9 @@ class FlatStore {
   Tensor<T, D> part(int number, int index) {
     const auto& memory = typed<T, D>(number);
     const ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
-    return Tensor<T, D>(info.shape, memory, static_cast<std::size_t>(info.offset));
+    const PlaneParts& parts = planes_->parts(number);
+    if (parts.has(index)) return Tensor<T, D>(info.shape, parts[index]);
+    return Tensor<T, D>(info.shape, memory, static_cast<std::size_t>(info.offset));  // refuses: the plane lacks it
   }
 
   // Who holds a parameter or buffer, by number: what distribute() was told.

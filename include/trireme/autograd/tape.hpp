@@ -70,15 +70,24 @@ class AddedLoss {
   virtual void begin_alone() = 0;                     // its backward pass, with a gradient of 1, unless that has begun
 };
 
-// How often a micro-batch has drawn from each stream of random numbers so far.
+// The layers of lists that compute, from the innermost outwards.
+struct LayersAround {
+  const LayerOfList* layer;
+  std::shared_ptr<const LayersAround> outer;
+};
+
+// How often a micro-batch has drawn from each stream of random numbers so far, and in which layer it draws.
 class StreamCalls {
  public:
   StreamCalls();
 
  private:
   friend class Tape;
+  friend struct TapeOptions;
   struct Counts;
-  std::shared_ptr<Counts> counts_;  // of all copies
+  std::shared_ptr<Counts> counts_;                // of all copies
+  std::uint64_t rank_ = 0;                        // whose copies count together: the thread of their first tape; 0: none yet
+  std::shared_ptr<const LayersAround> layers_{};  // in which a tape had them; null: none
 };
 
 // Names the random numbers of a micro-batch, so that they do not depend on which rank computes it. The n-th call of a stream, a
@@ -86,6 +95,9 @@ class StreamCalls {
 //
 //   const TapeOptions names{.seed = 1, .step = step, .first_sample = batch.first_sample, .samples = batch.size()};
 //   Tape tape(names);  ...  Tape inner(names);
+//
+// A thread that a loss starts opens a tape by a copy of *Tape::current()->options(): it then draws in the same layer and counts
+// on where the loss is. Threads that draw at the same time give their streams different names.
 struct TapeOptions {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
@@ -99,7 +111,7 @@ struct TapeOptions {
 
   StreamCalls calls = {};
 
-  // For doing the same once more, with the same numbers: calls are counted from the first again.
+  // For doing the same once more, with the same numbers: calls are counted from the first again, in the same layer.
   TapeOptions restarted() const;
 };
 
@@ -135,7 +147,7 @@ class Tape {
 
   // What is drawn between these two is drawn in this layer, also on tapes that are opened there. Lists may lie within a layer.
   void enter_layer(const LayerOfList& layer);
-  void leave_layer() { layers_ = layers_->outer; }
+  void leave_layer();
 
   std::uint64_t serial() const { return serial_; }
 
@@ -174,10 +186,8 @@ class Tape {
  private:
   void leave();  // is no tape of its thread any more
 
-  struct Layers {
-    const LayerOfList* layer;
-    std::shared_ptr<const Layers> outer;
-  };
+  void set_layers(std::shared_ptr<const LayersAround> layers);
+
   struct Uses {
     FlatStore* store;
     GradientListener* listener;
@@ -193,8 +203,8 @@ class Tape {
 
   std::optional<TapeOptions> options_;
   std::uint64_t serial_;
-  std::shared_ptr<const Layers> layers_;  // that compute; null: none
-  Tape* outer_;                           // the tape that was current before
+  std::shared_ptr<const LayersAround> layers_;  // that compute; null: none
+  Tape* outer_;                                 // the tape that was current before
   bool suspended_ = false;
   bool ran_ = false;
   bool splits_ = false;

@@ -49,9 +49,10 @@ void PlaneTable::refuse(int plane) const {
                .hint = "use the number that add_plane() returned, as long as the plane's owner lives"});
 }
 
-void PlaneTable::lay_out(std::int64_t numel, std::int64_t trainable_numel) {
+void PlaneTable::lay_out(std::int64_t numel, std::int64_t trainable_numel, std::vector<Range> parts) {
   all_ = {0, numel};
   trainable_ = {0, trainable_numel};
+  parts_ = std::move(parts);
 }
 
 void PlaneTable::set_shard(std::shared_ptr<Shard> shard) {
@@ -116,8 +117,13 @@ void PlaneTable::require_same_shard(const Entry& entry) const {
 }
 
 void PlaneTable::make_memory(Entry& entry) {
-  entry.memory = filled(entry, device_at(entry).memory());
+  take(entry, filled(entry, device_at(entry).memory()));
   if (entry.options.extent == Extent::shard) entry.shard = shard_;
+}
+
+void PlaneTable::take(Entry& entry, std::shared_ptr<device::Storage> memory) const {
+  entry.memory = std::move(memory);
+  if (entry.owner == 0) entry.parts = PlaneParts(entry.memory, parts_, size_of(entry.options.dtype));
 }
 
 bool PlaneTable::lies_at(int plane, const void* memory) const {
@@ -127,10 +133,10 @@ bool PlaneTable::lies_at(int plane, const void* memory) const {
 
 void PlaneTable::move(int plane, const std::shared_ptr<device::MemoryResource>& resource) {
   Entry& entry = at(plane);
-  if (entry.has_memory.make_once([&] { entry.memory = filled(entry, resource); })) return;
+  if (entry.has_memory.make_once([&] { take(entry, filled(entry, resource)); })) return;
   auto moved = std::make_shared<device::Storage>(resource, entry.memory->bytes(), device::Changes::uncounted);
   device_at(entry).copy(moved->data(), entry.memory->data(), entry.memory->bytes());
-  entry.memory = std::move(moved);
+  take(entry, std::move(moved));
 }
 
 const PlaneTable::Held* PlaneTable::held(const Range& range) const {

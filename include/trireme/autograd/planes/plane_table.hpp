@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trireme/autograd/planes/plane_device.hpp"
+#include "trireme/autograd/planes/plane_parts.hpp"
 #include "trireme/autograd/planes/shard.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/export.hpp"
@@ -58,7 +59,8 @@ class PlaneTable {
   void remove(int plane);  // gives its memory back; no other plane gets its number
   std::uint64_t new_owner() { return ++owners_; }
 
-  void lay_out(std::int64_t numel, std::int64_t trainable_numel);
+  // parts: the elements of each parameter, of which the store's own planes know how often they were changed.
+  void lay_out(std::int64_t numel, std::int64_t trainable_numel, std::vector<Range> parts);
   void set_shard(std::shared_ptr<Shard> shard);
   const std::shared_ptr<Shard>& shard() const { return shard_; }
 
@@ -75,6 +77,7 @@ class PlaneTable {
       require_same_shard(entry);
     return entry.memory;
   }
+  const PlaneParts& parts(int plane) const { return at(plane).parts; }            // of the memory, once there is some
   bool lies_at(int plane, const void* memory) const;                              // false for one that was removed
   void move(int plane, const std::shared_ptr<device::MemoryResource>& resource);  // into memory of the same device
 
@@ -114,6 +117,7 @@ class PlaneTable {
     FirstUse has_memory = {};
     std::shared_ptr<device::Storage> memory = {};
     std::shared_ptr<Shard> shard = {};  // over whose ranges the memory goes
+    PlaneParts parts = {};
   };
   // Neighbouring ranges of the shard, and where they lie in a plane.
   struct Held {
@@ -130,6 +134,7 @@ class PlaneTable {
   Entry& at(int plane) { return const_cast<Entry&>(std::as_const(*this).at(plane)); }
   [[noreturn]] void refuse(int plane) const;
   void make_memory(Entry& entry);
+  void take(Entry& entry, std::shared_ptr<device::Storage> memory) const;
   std::shared_ptr<device::Storage> filled(const Entry& entry, const std::shared_ptr<device::MemoryResource>& resource) const;
   void require_same_shard(const Entry& entry) const;
   const PlaneDevice& device_at(const Entry& entry) const;
@@ -141,6 +146,7 @@ class PlaneTable {
   std::uint64_t owners_ = 0;
   Range all_ = {};
   Range trainable_ = {};
+  std::vector<Range> parts_;
   std::shared_ptr<Shard> shard_;
   std::vector<Held> held_;  // of the shard, ascending
 };
