@@ -9,11 +9,15 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/convolution.hpp"
+#include "trireme/autograd/elementwise.hpp"
 #include "trireme/autograd/frozen_parameters.hpp"
-#include "trireme/autograd/functions.hpp"
-#include "trireme/autograd/images.hpp"
+#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/norm.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/ops/array/fill.hpp"
 #include "trireme/ops/pointwise/operators.hpp"

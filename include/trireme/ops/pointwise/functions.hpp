@@ -225,7 +225,7 @@ X logsigmoid(const X& x) {
   return pointwise(ops::Unary::logsigmoid, x);
 }
 
-// Activations of tensors; those of Variables are in autograd/functions.hpp.
+// Activations of tensors; those of Variables are in autograd/elementwise.hpp.
 template <typename T, typename D>
 Tensor<T, D> activation(ops::Activation kind, const Tensor<T, D>& x) {
   Tensor<T, D> y(x.shape());
