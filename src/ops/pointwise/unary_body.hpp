@@ -112,50 +112,30 @@ struct UnaryFormula {
   }
 };
 
+#define TRIREME_VISIT(name) \
+  case Unary::name: return visit(UnaryFormula<Unary::name>());
 template <typename Visit>
 TRIREME_HOST_DEVICE auto with_unary(Unary kind, Visit visit) {
   switch (kind) {
-    case Unary::abs: return visit(UnaryFormula<Unary::abs>());
-    case Unary::neg: return visit(UnaryFormula<Unary::neg>());
-    case Unary::sign: return visit(UnaryFormula<Unary::sign>());
-    case Unary::clamp: return visit(UnaryFormula<Unary::clamp>());
-    case Unary::square: return visit(UnaryFormula<Unary::square>());
-    case Unary::exp: return visit(UnaryFormula<Unary::exp>());
-    case Unary::expm1: return visit(UnaryFormula<Unary::expm1>());
-    case Unary::log: return visit(UnaryFormula<Unary::log>());
-    case Unary::log1p: return visit(UnaryFormula<Unary::log1p>());
-    case Unary::sqrt: return visit(UnaryFormula<Unary::sqrt>());
-    case Unary::rsqrt: return visit(UnaryFormula<Unary::rsqrt>());
-    case Unary::reciprocal: return visit(UnaryFormula<Unary::reciprocal>());
-    case Unary::sin: return visit(UnaryFormula<Unary::sin>());
-    case Unary::cos: return visit(UnaryFormula<Unary::cos>());
-    case Unary::erf: return visit(UnaryFormula<Unary::erf>());
-    case Unary::floor: return visit(UnaryFormula<Unary::floor>());
-    case Unary::ceil: return visit(UnaryFormula<Unary::ceil>());
-    case Unary::round: return visit(UnaryFormula<Unary::round>());
-    case Unary::elu: return visit(UnaryFormula<Unary::elu>());
-    case Unary::mish: return visit(UnaryFormula<Unary::mish>());
-    case Unary::hardswish: return visit(UnaryFormula<Unary::hardswish>());
-    case Unary::hardsigmoid: return visit(UnaryFormula<Unary::hardsigmoid>());
-    case Unary::relu6: return visit(UnaryFormula<Unary::relu6>());
-    case Unary::softsign: return visit(UnaryFormula<Unary::softsign>());
-    case Unary::logsigmoid: break;
+    TRIREME_EACH_NUMBER_UNARY(TRIREME_VISIT)
+    TRIREME_EACH_FLOAT_UNARY(TRIREME_VISIT)
+    TRIREME_VISIT(clamp)
+    case Unary::elu: break;
   }
-  return visit(UnaryFormula<Unary::logsigmoid>());
+  return visit(UnaryFormula<Unary::elu>());
 }
 
-// Of whole numbers, which have those up to Unary::square alone.
+// Of whole numbers.
 template <typename Visit>
 TRIREME_HOST_DEVICE auto with_whole_unary(Unary kind, Visit visit) {
   switch (kind) {
-    case Unary::abs: return visit(UnaryFormula<Unary::abs>());
-    case Unary::neg: return visit(UnaryFormula<Unary::neg>());
-    case Unary::sign: return visit(UnaryFormula<Unary::sign>());
-    case Unary::clamp: return visit(UnaryFormula<Unary::clamp>());
+    TRIREME_EACH_NUMBER_UNARY(TRIREME_VISIT)
     default: break;
   }
-  return visit(UnaryFormula<Unary::square>());
+  return visit(UnaryFormula<Unary::clamp>());
 }
+#undef TRIREME_VISIT
+
 template <typename T, typename Visit>
 TRIREME_HOST_DEVICE auto with_unary_of(Unary kind, Visit visit) {
   if constexpr (std::is_integral_v<T>) {
