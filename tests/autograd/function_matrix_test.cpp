@@ -147,10 +147,11 @@ std::vector<Case> pointwise_cases() {
                        }});
     }
   };
-  add_unary(random({7}, 1),
-            {Unary::abs,  Unary::neg,       Unary::sign,        Unary::clamp, Unary::square,   Unary::exp,       Unary::expm1,
-             Unary::sin,  Unary::cos,       Unary::erf,         Unary::floor, Unary::ceil,     Unary::round,     Unary::elu,
-             Unary::mish, Unary::hardswish, Unary::hardsigmoid, Unary::relu6, Unary::softsign, Unary::logsigmoid});
+  add_unary(
+      random({7}, 1),
+      {Unary::abs,  Unary::neg,  Unary::sign,      Unary::clamp,       Unary::square, Unary::exp,      Unary::expm1,
+       Unary::sin,  Unary::cos,  Unary::erf,       Unary::floor,       Unary::ceil,   Unary::round,    Unary::elu,
+       Unary::selu, Unary::mish, Unary::hardswish, Unary::hardsigmoid, Unary::relu6,  Unary::softsign, Unary::logsigmoid});
   add_unary(positive({7}, 1), {Unary::log, Unary::log1p, Unary::sqrt, Unary::rsqrt, Unary::reciprocal});
   return cases;
 }

@@ -34,6 +34,7 @@ struct UnaryFormula {
       if constexpr (kind == Unary::ceil) return math::ceil(x);
       if constexpr (kind == Unary::round) return math::round(x);
       if constexpr (kind == Unary::elu) return x > T(0) ? x : first * math::expm1(x);
+      if constexpr (kind == Unary::selu) return T(1.0507009873554805) * (x > T(0) ? x : T(1.6732632423543772) * math::expm1(x));
       if constexpr (kind == Unary::mish) return x * tanh_softplus(x);
       if constexpr (kind == Unary::hardswish) return x * within(x + T(3), T(6)) / T(6);
       if constexpr (kind == Unary::hardsigmoid) return within(x + T(3), T(6)) / T(6);
@@ -62,6 +63,7 @@ struct UnaryFormula {
     if constexpr (kind == Unary::cos) return -math::sin(x);
     if constexpr (kind == Unary::erf) return T(1.1283791670955126) * math::exp(-x * x);  // 2 / sqrt(pi)
     if constexpr (kind == Unary::elu) return x > T(0) ? T(1) : first * math::exp(x);
+    if constexpr (kind == Unary::selu) return T(1.0507009873554805) * (x > T(0) ? T(1) : T(1.6732632423543772) * math::exp(x));
     if constexpr (kind == Unary::mish) {
       const T t = tanh_softplus(x);
       return t + x * (T(1) - t * t) * math::sigmoid(x);

@@ -13,6 +13,7 @@
 //   round  to the nearest, ties to even
 //   clamp  to [first, second], as the smaller of `second` and the larger of x and `first`
 //   elu    x above 0, first * (exp(x) - 1) below. Clevert, Unterthiner, Hochreiter 2015, arXiv 1511.07289
+//   selu   elu of a fixed alpha, times a fixed scale. Klambauer et al. 2017, arXiv 1706.02515
 //   mish   x * tanh(log(1 + exp(x))). Misra 2019, arXiv 1908.08681
 #define TRIREME_EACH_NUMBER_UNARY(X) \
   X(abs)                             \
@@ -33,6 +34,7 @@
   X(floor)                          \
   X(ceil)                           \
   X(round)                          \
+  X(selu)                           \
   X(mish)                           \
   X(hardswish)                      \
   X(hardsigmoid)                    \
