@@ -1,5 +1,7 @@
 // Forward, and forward and backward, of causal self-attention alone, with the share of the peak that its products reach.
 
+#include "trireme/autograd/attention.hpp"
+
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -9,7 +11,6 @@
 #include "measurement/command_line.hpp"
 #include "measurement/fma_peak.hpp"
 #include "measurement/measurement.hpp"
-#include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
 
 using namespace trireme;

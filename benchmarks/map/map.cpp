@@ -11,7 +11,7 @@
 #include "map/swiglu.hpp"
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/elementwise.hpp"
 #include "trireme/autograd/operators.hpp"
 #include "trireme/autograd/record.hpp"
 

@@ -90,6 +90,7 @@ struct Functions : nn::Module<Float32> {
             {"expm1", expm1(x)},
             {"log1p", log1p(positive)},
             {"elu", elu(x, 0.7)},
+            {"selu", selu(x)},
             {"mish", mish(x)},
             {"hardswish", hardswish(x * 3)},
             {"hardsigmoid", hardsigmoid(x * 3)},

@@ -1,4 +1,4 @@
-#include "trireme/autograd/float8.hpp"
+#include "trireme/autograd/matmul.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme {

@@ -110,6 +110,7 @@ void add_pointwise(Emitters& to) {
   to["relu"] = unary<"Relu">;
   to["sigmoid"] = unary<"Sigmoid">;
   to["tanh"] = unary<"Tanh">;
+  to["selu"] = unary<"Selu">;
   to["softsign"] = unary<"Softsign">;
   to["hardswish"] = unary<"HardSwish">;
   to["square"] = [](Builder& b) { b.set_result(b.node("Mul", {b.operand(0), b.operand(0)})); };

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "trireme/autograd/record.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/philox.hpp"
 
 namespace trireme::testing {

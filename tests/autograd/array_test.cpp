@@ -2,7 +2,9 @@
 
 #include "diary.hpp"
 #include "gradient_check.hpp"
+#include "trireme/autograd/matmul.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/bfloat16.hpp"
 
 // Functions that move elements, on variables.

@@ -1,9 +1,9 @@
-#include "trireme/autograd/batch_norm.hpp"
-
 #include <cmath>
 #include <limits>
 
 #include "gradient_check.hpp"
+#include "trireme/autograd/norm.hpp"
+#include "trireme/autograd/reduce.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

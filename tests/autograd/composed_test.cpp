@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "gradient_check.hpp"
+#include "trireme/autograd/attention.hpp"
 #include "trireme/autograd/composed/computed_weight.hpp"
 #include "trireme/autograd/composed/convolutions.hpp"
 #include "trireme/autograd/composed/gated.hpp"

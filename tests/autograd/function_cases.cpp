@@ -7,14 +7,20 @@
 
 #include "autograd/lone_axis.hpp"
 #include "trireme/autograd/array.hpp"
-#include "trireme/autograd/batch_norm.hpp"
+#include "trireme/autograd/attention.hpp"
+#include "trireme/autograd/convolution.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/embedding.hpp"
 #include "trireme/autograd/experts.hpp"
-#include "trireme/autograd/float8.hpp"
-#include "trireme/autograd/images.hpp"
 #include "trireme/autograd/index.hpp"
+#include "trireme/autograd/loss.hpp"
 #include "trireme/autograd/map.hpp"
-#include "trireme/autograd/products.hpp"
+#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/norm.hpp"
+#include "trireme/autograd/pointwise.hpp"
+#include "trireme/autograd/pooling.hpp"
 #include "trireme/autograd/recurrent.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/autograd/resize.hpp"
 #include "trireme/autograd/search.hpp"
 #include "trireme/autograd/tensor_parallel.hpp"
@@ -131,10 +137,10 @@ std::vector<Case> pointwise_cases() {
                        }});
     }
   };
-  add_unary(random({7}, 1),
-            {Unary::abs,  Unary::neg,       Unary::sign,        Unary::clamp, Unary::square,   Unary::exp,       Unary::expm1,
-             Unary::sin,  Unary::cos,       Unary::erf,         Unary::floor, Unary::ceil,     Unary::round,     Unary::elu,
-             Unary::mish, Unary::hardswish, Unary::hardsigmoid, Unary::relu6, Unary::softsign, Unary::logsigmoid});
+  add_unary(random({7}, 1), {Unary::abs,   Unary::neg,      Unary::sign,      Unary::clamp,     Unary::square,      Unary::exp,
+                             Unary::expm1, Unary::sin,      Unary::cos,       Unary::erf,       Unary::floor,       Unary::ceil,
+                             Unary::round, Unary::elu,      Unary::mish,      Unary::hardswish, Unary::hardsigmoid, Unary::selu,
+                             Unary::relu6, Unary::softsign, Unary::logsigmoid});
   add_unary(positive({7}, 1), {Unary::log, Unary::log1p, Unary::sqrt, Unary::rsqrt, Unary::reciprocal});
   return cases;
 }

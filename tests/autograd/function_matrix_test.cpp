@@ -11,10 +11,13 @@
 #include "backward_function.hpp"
 #include "diary.hpp"
 #include "gradient_check.hpp"
-#include "trireme/autograd/float8.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/loss.hpp"
+#include "trireme/autograd/matmul.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/autograd/reduce.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

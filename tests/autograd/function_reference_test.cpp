@@ -21,7 +21,7 @@
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/operators.hpp"
 #include "trireme/autograd/parameter.hpp"
-#include "trireme/autograd/reductions.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/autograd/search.hpp"
 
 using namespace trireme;

@@ -10,9 +10,12 @@
 #include "backward_function.hpp"
 #include "catch.hpp"
 #include "gradient_check.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/matmul.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/device/memory.hpp"
 
 using namespace trireme;

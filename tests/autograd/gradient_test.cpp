@@ -4,7 +4,10 @@
 #include "backward_function.hpp"
 #include "gradient_check.hpp"
 #include "trireme/autograd/array.hpp"
+#include "trireme/autograd/attention.hpp"
 #include "trireme/autograd/composed/masked_attention.hpp"
+#include "trireme/autograd/embedding.hpp"
+#include "trireme/autograd/norm.hpp"
 #include "trireme/autograd/operators.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
 

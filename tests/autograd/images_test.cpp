@@ -1,10 +1,12 @@
-#include "trireme/autograd/images.hpp"
-
 #include <array>
 
 #include "gradient_check.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/convolution.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/pooling.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/autograd/reduce.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

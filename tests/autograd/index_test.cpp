@@ -2,6 +2,7 @@
 
 #include "gradient_check.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/autograd/reduce.hpp"
 
 // Functions on indices, on variables.
 using namespace trireme;

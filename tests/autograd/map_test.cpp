@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "gradient_check.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/elementwise.hpp"
 #include "trireme/autograd/operators.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"

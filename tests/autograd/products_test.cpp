@@ -1,9 +1,8 @@
-#include "trireme/autograd/products.hpp"
+#include "trireme/ops/matmul/products.hpp"
 
 #include "gradient_check.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/matmul.hpp"
 #include "trireme/core/bfloat16.hpp"
-#include "trireme/ops/matmul/products.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

@@ -1,10 +1,9 @@
-#include "trireme/autograd/reductions.hpp"
-
 #include <cmath>
 #include <limits>
 
 #include "gradient_check.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/bfloat16.hpp"
 
 using namespace trireme;

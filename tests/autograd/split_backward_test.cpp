@@ -4,9 +4,14 @@
 
 #include "autograd/small_store.hpp"
 #include "catch.hpp"
-#include "trireme/autograd/functions.hpp"
-#include "trireme/autograd/images.hpp"
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/convolution.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/loss.hpp"
+#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/norm.hpp"
 #include "trireme/autograd/parameter.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/autograd/tape.hpp"
 #include "trireme/core/philox.hpp"
 

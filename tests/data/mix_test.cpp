@@ -7,8 +7,9 @@
 
 #include "catch.hpp"
 #include "ops/threads.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/loss.hpp"
 #include "trireme/autograd/operators.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/data/loaders/image_loader.hpp"
 

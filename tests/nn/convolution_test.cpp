@@ -1,6 +1,7 @@
 #include "trireme/nn/convolution/convolution.hpp"
 
 #include "gradient_check.hpp"
+#include "trireme/autograd/pooling.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

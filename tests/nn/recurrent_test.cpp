@@ -1,6 +1,7 @@
 #include "trireme/nn/recurrent/recurrent.hpp"
 
 #include "gradient_check.hpp"
+#include "trireme/autograd/reduce.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

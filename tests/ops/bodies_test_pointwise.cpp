@@ -91,7 +91,7 @@ TEMPLATE_TEST_CASE("one operand by threads", "", float, double, bfloat16, float1
   using T = TestType;
   const auto x = random_tensor<T>({50}, 1, 2);
   const auto dy = random_tensor<T>({50}, 2);
-  for (const auto kind : {Unary::abs, Unary::clamp, Unary::exp, Unary::sin, Unary::round, Unary::elu, Unary::mish,
+  for (const auto kind : {Unary::abs, Unary::clamp, Unary::exp, Unary::sin, Unary::round, Unary::elu, Unary::selu, Unary::mish,
                           Unary::hardswish, Unary::logsigmoid}) {
     CAPTURE(std::string(name_of(kind)));
     using A = Accumulate<T>;

@@ -2,7 +2,12 @@
 
 #include "ops/reference_fixture.hpp"
 #include "ops/reference_recurrent.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/embedding.hpp"
+#include "trireme/autograd/loss.hpp"
+#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/norm.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/ops/array/transpose.hpp"
 #include "trireme/ops/attention/attention.hpp"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trireme/autograd/record.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/nn/recurrent/recurrent.hpp"
 
 namespace trireme::ops {

@@ -4,7 +4,9 @@
 
 #include "catch.hpp"
 #include "comm/expect.hpp"
-#include "trireme/autograd/reductions.hpp"
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/loss.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/nn/attention/encoder_layer.hpp"
 #include "trireme/nn/layers/layers.hpp"

@@ -1,12 +1,18 @@
 #pragma once
 
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
 #include "trireme/autograd/operands.hpp"
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/array/array.hpp"
+#include "trireme/ops/base/extent2d.hpp"
 
 // The functions of ops/array/array.hpp on variables, with the same arguments and the same results: views where those are views.
-// T: float, double, bfloat16, float16. transpose and reshape are in autograd/functions.hpp.
+// T: float, double, bfloat16, float16.
 namespace trireme TRIREME_EXPORT {
 namespace detail {
 
@@ -38,6 +44,19 @@ template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> record_view(std::string_view function, const Variable<T, D>& x, const Shape& shape);
 
 }  // namespace detail
+
+// The same elements under another shape. In reshape(x, {-1, 4}) a dim of -1 is what the others leave.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape);
+template <typename T, typename D>
+Variable<T, D> reshape(const Variable<T, D>& x, std::initializer_list<std::int64_t> dims) {
+  require_operands("reshape", x);
+  return reshape(x, shape_for(x.value().numel(), dims));
+}
+
+// A copy with two dims exchanged; negative dims count from the end.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> transpose(const Variable<T, D>& x, int first, int second);
 
 template <typename T, typename D>
 Variable<T, D> cat(const std::vector<Variable<T, D>>& xs, int dim = 0) {
@@ -170,7 +189,7 @@ Variable<T, D> select(const Variable<T, D>& x, int dim, std::int64_t index) {
   return squeeze(narrow(x, place, ops::selected(shape, place, index), 1), place);
 }
 
-// The dims from start_dim to end_dim, both included, as one; flatten(x) without dims is that of images (autograd/images.hpp).
+// The dims from start_dim to end_dim, both included, as one; flatten(x) without dims is that of images, below.
 template <typename T, typename D>
 Variable<T, D> flatten(const Variable<T, D>& x, int start_dim, int end_dim = -1) {
   return detail::record_view("flatten", x, ops::flattened_shape(detail::defined_shape("flatten", x), start_dim, end_dim));
@@ -189,6 +208,29 @@ Variable<T, D> zeros_like(const Variable<T, D>& x) {
 template <typename T, typename D>
 Variable<T, D> ones_like(const Variable<T, D>& x) {
   return full_like(x, static_cast<T>(1.0f));
+}
+
+// Channels before pixels, as torch flattens: [batch, height, width, channels] -> [batch, channels * height * width].
+template <typename T, typename D>
+Variable<T, D> flatten(const Variable<T, D>& x) {
+  require_operands("flatten", x);
+  require(x.shape().size() == 4, "flatten: x {} is not [batch, height, width, channels]", x.shape());
+  const std::int64_t pixels = x.shape()[1] * x.shape()[2];
+  const std::int64_t channels = x.shape()[3];
+  const Variable<T, D> rows = reshape(x, {x.shape()[0], pixels, channels});
+  return reshape(channels == 1 ? rows : transpose(rows, 1, 2), {x.shape()[0], channels * pixels});
+}
+
+// Back: [batch, channels * height * width] -> [batch, height, width, channels].
+template <typename T, typename D>
+Variable<T, D> unflatten(const Variable<T, D>& x, const ops::Extent2d& extent, std::int64_t channels) {
+  require_operands("unflatten", x);
+  const std::int64_t pixels = extent.height * extent.width;
+  const Shape& shape = x.shape();
+  require(shape.size() == 2 && shape[1] == channels * pixels, "unflatten: x {} is not [batch, {} * {} * {}]", shape, channels,
+          extent.height, extent.width);
+  const Variable<T, D> rows = reshape(x, {shape[0], channels, pixels});
+  return reshape(channels == 1 ? rows : transpose(rows, 1, 2), {shape[0], extent.height, extent.width, channels});
 }
 
 }  // namespace trireme

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/variable.hpp"
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/experts/experts.hpp"

@@ -3,7 +3,8 @@
 #include <string_view>
 #include <type_traits>
 
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/loss.hpp"
 #include "trireme/autograd/operands.hpp"
 #include "trireme/autograd/pointwise.hpp"
 #include "trireme/core/export.hpp"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/loss.hpp"
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"
 

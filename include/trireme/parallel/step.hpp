@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "trireme/amp/grad_scaler.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/loss.hpp"
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/tape.hpp"
 #include "trireme/core/export.hpp"

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "trireme/autograd/functions.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/module.hpp"
 

@@ -6,7 +6,8 @@
 #include <span>
 #include <type_traits>
 
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/loss.hpp"
 #include "trireme/autograd/model.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/mean.hpp"

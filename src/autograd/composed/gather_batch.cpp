@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"
 
 namespace trireme {
@@ -61,7 +62,6 @@ Variable<T, D> gather_batch(const Variable<T, D>& x, const Collectives& axis) {
   return record(GatherBatch{x.shape(), axis}, result, x);
 }
 
-template Variable<float, TRIREME_DEVICE> gather_batch(const Variable<float, TRIREME_DEVICE>&, const Collectives&);
-template Variable<double, TRIREME_DEVICE> gather_batch(const Variable<double, TRIREME_DEVICE>&, const Collectives&);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, gather_batch, TRIREME_DEVICE)
 
 }  // namespace trireme

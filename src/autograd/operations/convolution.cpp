@@ -1,4 +1,6 @@
-#include "trireme/autograd/images.hpp"
+#include "trireme/autograd/convolution.hpp"
+
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
@@ -83,16 +85,7 @@ Variable<T, D> conv_transpose2d(const Variable<T, D>& x, const Variable<T, D, Ac
   return record(ConvTranspose2d{options}, result, kept(x), kept(trireme::weight(weight)), trireme::weight(optional(bias)));
 }
 
-#define TRIREME_INSTANTIATE(T, A)                                                                                        \
-  template Variable<T, TRIREME_DEVICE> conv2d(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE, A>&, \
-                                              const Variable<A, TRIREME_DEVICE>&, const ops::Conv2dOptions&);            \
-  template Variable<T, TRIREME_DEVICE> conv_transpose2d(                                                                 \
-      const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE, A>&, const Variable<A, TRIREME_DEVICE>&,     \
-      const ops::ConvTranspose2dOptions&)
-TRIREME_INSTANTIATE(float, float);
-TRIREME_INSTANTIATE(double, double);
-TRIREME_INSTANTIATE(bfloat16, float);
-TRIREME_INSTANTIATE(float16, float);
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(FLOATS, conv2d, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, conv_transpose2d, TRIREME_DEVICE)
 
 }  // namespace trireme

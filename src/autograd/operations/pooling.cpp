@@ -1,4 +1,6 @@
-#include "trireme/autograd/images.hpp"
+#include "trireme/autograd/pooling.hpp"
+
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
@@ -112,15 +114,9 @@ Variable<T, D> adaptive_avg_pool2d(const Variable<T, D>& x, const ops::Extent2d&
   return record(AdaptiveAvgPool2d{output}, result, x);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                        \
-  template Variable<T, TRIREME_DEVICE> max_pool2d(const Variable<T, TRIREME_DEVICE>&, const ops::Pool2dOptions&);     \
-  template Variable<T, TRIREME_DEVICE> avg_pool2d(const Variable<T, TRIREME_DEVICE>&, const ops::AvgPool2dOptions&);  \
-  template Variable<T, TRIREME_DEVICE> adaptive_max_pool2d(const Variable<T, TRIREME_DEVICE>&, const ops::Extent2d&); \
-  template Variable<T, TRIREME_DEVICE> adaptive_avg_pool2d(const Variable<T, TRIREME_DEVICE>&, const ops::Extent2d&)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(FLOATS, max_pool2d, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, avg_pool2d, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, adaptive_max_pool2d, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, adaptive_avg_pool2d, TRIREME_DEVICE)
 
 }  // namespace trireme

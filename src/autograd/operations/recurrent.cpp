@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 #include "trireme/ops/reduce/reduce.hpp"
@@ -224,13 +225,6 @@ RecurrentResult<T, D> recurrent_layer(RecurrentCell cell, const Variable<T, D>& 
   return {.out = std::move(out), .h_n = std::move(h_n), .c_n = {}};
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                    \
-  template RecurrentResult<T, TRIREME_DEVICE> recurrent_layer(                                    \
-      RecurrentCell, const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&,      \
-      const Variable<T, TRIREME_DEVICE>&, std::span<const RecurrentVariables<T, TRIREME_DEVICE>>, \
-      const Tensor<std::int32_t, TRIREME_DEVICE>&)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, recurrent_layer, TRIREME_DEVICE)
 
 }  // namespace trireme

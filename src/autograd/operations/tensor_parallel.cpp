@@ -6,6 +6,7 @@
 
 #include "autograd/operations/linear_use.hpp"
 #include "autograd/operations/shapes.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
@@ -317,31 +318,13 @@ Variable<T, D> gather_rows(const Variable<T, D>& x, const Collectives& axis) {
       GatherRows{x.shape(), axis}, [&] { return Result<T, D>{all_rows_of(x.shape(), axis)}; }, x);
 }
 
-#define TRIREME_INSTANTIATE(T, A)                                                                                            \
-  template Variable<T, TRIREME_DEVICE> column_parallel_linear(const Variable<T, TRIREME_DEVICE>&,                            \
-                                                              const Variable<T, TRIREME_DEVICE, A>&,                         \
-                                                              const Variable<A, TRIREME_DEVICE>&, const Collectives&, bool); \
-  template Variable<T, TRIREME_DEVICE> row_parallel_linear(const Variable<T, TRIREME_DEVICE>&,                               \
-                                                           const Variable<T, TRIREME_DEVICE, A>&,                            \
-                                                           const Variable<A, TRIREME_DEVICE>&, const Collectives&, bool);    \
-  template Loss<A, TRIREME_DEVICE> vocab_parallel_cross_entropy(const Variable<T, TRIREME_DEVICE>&,                          \
-                                                                const Tensor<std::int32_t, TRIREME_DEVICE>&, std::int64_t,   \
-                                                                std::int64_t, const Collectives&);                           \
-  template Variable<T, TRIREME_DEVICE> sum_parts(const Variable<T, TRIREME_DEVICE>&, const Collectives&, bool);              \
-  template Variable<T, TRIREME_DEVICE> sum_gradient(const Variable<T, TRIREME_DEVICE>&, const Collectives&);                 \
-  template Variable<T, TRIREME_DEVICE> gather_rows(const Variable<T, TRIREME_DEVICE>&, const Collectives&)
-TRIREME_INSTANTIATE(float, float);
-TRIREME_INSTANTIATE(double, double);
-TRIREME_INSTANTIATE(bfloat16, float);
-TRIREME_INSTANTIATE(float16, float);
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(FLOATS, column_parallel_linear, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, row_parallel_linear, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, vocab_parallel_cross_entropy, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, sum_parts, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, sum_gradient, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, gather_rows, TRIREME_DEVICE)
 
-#define TRIREME_INSTANTIATE(T)                                                                                    \
-  template Variable<T, TRIREME_DEVICE> vocab_parallel_embedding(const Tensor<std::int32_t, TRIREME_DEVICE>&,      \
-                                                                const Variable<T, TRIREME_DEVICE>&, std::int64_t, \
-                                                                std::int64_t, const Collectives&, bool)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, vocab_parallel_embedding, TRIREME_DEVICE)
 
 }  // namespace trireme

@@ -5,6 +5,7 @@
 #include "ops/base/parallel.hpp"
 #include "ops/elementwise/elementwise_kernels.hpp"
 #include "ops/elementwise/floats.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -196,6 +197,8 @@ void CopyStrided<Cpu>::sum(const ArrangedCopy& copy, const T* x, T* y, bool accu
   sum_box(copy, x, y, accumulate);
 }
 
-TRIREME_INSTANTIATE_MOVEMENTS(Cpu);
+TRIREME_INSTANTIATE(ELEMENTS, copy_strided, Cpu)
+TRIREME_INSTANTIATE(ELEMENTS, move_elements, Cpu)
+TRIREME_INSTANTIATE(FLOATS, move_gradient, Cpu)
 
 }  // namespace trireme::ops

@@ -1,6 +1,7 @@
 #include "ops/array/copy_strided_body.hpp"
 #include "ops/array/copy_strided_cuda.hpp"
 #include "ops/base/rows.cuh"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 namespace {
@@ -78,15 +79,8 @@ cudaError_t fill_line(const FillLine<T>& body, cudaStream_t stream) {
   return device::for_each_index(body.count, stream, body);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                             \
-  template cudaError_t add_strided(const ArrangedCopy&, const T*, T*, cudaStream_t);       \
-  template cudaError_t sum_strided(const ArrangedCopy&, const T*, T*, bool, cudaStream_t); \
-  template cudaError_t fill_line(const FillLine<T>&, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-TRIREME_INSTANTIATE(std::int32_t);
-TRIREME_INSTANTIATE(std::int64_t);
+TRIREME_INSTANTIATE(NUMBERS, add_strided)
+TRIREME_INSTANTIATE(NUMBERS, sum_strided)
+TRIREME_INSTANTIATE(NUMBERS, fill_line)
 
 }  // namespace trireme::ops::cuda

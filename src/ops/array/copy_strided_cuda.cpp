@@ -4,6 +4,7 @@
 #include "device/cuda/stream.hpp"
 #include "ops/array/copy_strided_on.hpp"
 #include "ops/array/create_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -41,7 +42,11 @@ void Creates<Cuda>::line(const FillLine<T>& body) {
   device::check_cuda(cuda::fill_line(body, device::native_stream()), "fill_line");
 }
 
-TRIREME_INSTANTIATE_MOVEMENTS(Cuda);
-TRIREME_INSTANTIATE_CREATES(Cuda);
+TRIREME_INSTANTIATE(ELEMENTS, copy_strided, Cuda)
+TRIREME_INSTANTIATE(ELEMENTS, move_elements, Cuda)
+TRIREME_INSTANTIATE(FLOATS, move_gradient, Cuda)
+TRIREME_INSTANTIATE(ELEMENTS, take_triangle, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, fill_line, Cuda)
+TRIREME_INSTANTIATE(ELEMENTS, fill_eye, Cuda)
 
 }  // namespace trireme::ops

@@ -78,20 +78,4 @@ void move_gradient(const Movement& movement, const Tensor<T, D>& dy, Tensor<T, D
   }
 }
 
-#define TRIREME_INSTANTIATE_MOVEMENT(T, D)                                                  \
-  template void copy_strided(const StridedCopy&, const Tensor<T, D>&, Tensor<T, D>&, bool); \
-  template void move_elements(const Movement&, const Tensor<T, D>&, Tensor<T, D>&)
-#define TRIREME_INSTANTIATE_MOVEMENTS(D)                                                                \
-  TRIREME_INSTANTIATE_MOVEMENT(float, D);                                                               \
-  TRIREME_INSTANTIATE_MOVEMENT(double, D);                                                              \
-  TRIREME_INSTANTIATE_MOVEMENT(bfloat16, D);                                                            \
-  TRIREME_INSTANTIATE_MOVEMENT(float16, D);                                                             \
-  TRIREME_INSTANTIATE_MOVEMENT(std::int32_t, D);                                                        \
-  TRIREME_INSTANTIATE_MOVEMENT(std::int64_t, D);                                                        \
-  TRIREME_INSTANTIATE_MOVEMENT(bool, D);                                                                \
-  template void move_gradient(const Movement&, const Tensor<float, D>&, Tensor<float, D>&, bool);       \
-  template void move_gradient(const Movement&, const Tensor<double, D>&, Tensor<double, D>&, bool);     \
-  template void move_gradient(const Movement&, const Tensor<bfloat16, D>&, Tensor<bfloat16, D>&, bool); \
-  template void move_gradient(const Movement&, const Tensor<float16, D>&, Tensor<float16, D>&, bool)
-
 }  // namespace trireme::ops

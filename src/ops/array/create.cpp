@@ -8,6 +8,7 @@
 #include "ops/array/create_on.hpp"
 #include "ops/base/convert.hpp"
 #include "ops/base/parallel.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/core/philox.hpp"
 
 namespace trireme::ops {
@@ -70,12 +71,7 @@ void fill_random(RandomKind kind, const RandomElements& of, double a, double b, 
   });
 }
 
-template void fill_random(RandomKind, const RandomElements&, double, double, Tensor<float, Cpu>&);
-template void fill_random(RandomKind, const RandomElements&, double, double, Tensor<double, Cpu>&);
-template void fill_random(RandomKind, const RandomElements&, double, double, Tensor<bfloat16, Cpu>&);
-template void fill_random(RandomKind, const RandomElements&, double, double, Tensor<float16, Cpu>&);
-template void fill_random(RandomKind, const RandomElements&, double, double, Tensor<std::int32_t, Cpu>&);
-template void fill_random(RandomKind, const RandomElements&, double, double, Tensor<std::int64_t, Cpu>&);
+TRIREME_INSTANTIATE(NUMBERS, fill_random, Cpu)
 
 // Each row is a run of elements between two of zeros, either of which may be empty.
 template <>
@@ -104,6 +100,8 @@ void Creates<Cpu>::line(const FillLine<T>& body) {
   });
 }
 
-TRIREME_INSTANTIATE_CREATES(Cpu);
+TRIREME_INSTANTIATE(ELEMENTS, take_triangle, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, fill_line, Cpu)
+TRIREME_INSTANTIATE(ELEMENTS, fill_eye, Cpu)
 
 }  // namespace trireme::ops

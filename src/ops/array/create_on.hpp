@@ -51,18 +51,4 @@ void fill_eye(Tensor<T, D>& y) {
   copy_strided(diagonal, Tensor<T, D>::full({}, static_cast<T>(1.0f)), y);
 }
 
-#define TRIREME_INSTANTIATE_CREATES_OF(T, D)                                               \
-  template void take_triangle(Triangle, const Tensor<T, D>&, std::int64_t, Tensor<T, D>&); \
-  template void fill_line(const Line&, Tensor<T, D>&);                                     \
-  template void fill_eye(Tensor<T, D>&)
-#define TRIREME_INSTANTIATE_CREATES(D)                                                           \
-  TRIREME_INSTANTIATE_CREATES_OF(float, D);                                                      \
-  TRIREME_INSTANTIATE_CREATES_OF(double, D);                                                     \
-  TRIREME_INSTANTIATE_CREATES_OF(bfloat16, D);                                                   \
-  TRIREME_INSTANTIATE_CREATES_OF(float16, D);                                                    \
-  TRIREME_INSTANTIATE_CREATES_OF(std::int32_t, D);                                               \
-  TRIREME_INSTANTIATE_CREATES_OF(std::int64_t, D);                                               \
-  template void take_triangle(Triangle, const Tensor<bool, D>&, std::int64_t, Tensor<bool, D>&); \
-  template void fill_eye(Tensor<bool, D>&)
-
 }  // namespace trireme::ops

@@ -9,6 +9,7 @@
 #include "ops/attention/attention_on.hpp"
 #include "ops/base/parallel.hpp"
 #include "ops/elementwise/floats.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -241,9 +242,7 @@ void Attention<Cpu>::backward(const AttentionBackward<T, Cpu>& pass, const Atten
   });
 }
 
-TRIREME_INSTANTIATE_ATTENTION(float, Cpu);
-TRIREME_INSTANTIATE_ATTENTION(double, Cpu);
-TRIREME_INSTANTIATE_ATTENTION(bfloat16, Cpu);
-TRIREME_INSTANTIATE_ATTENTION(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, scaled_dot_product_attention, Cpu)
+TRIREME_INSTANTIATE(FLOATS, scaled_dot_product_attention_backward, Cpu)
 
 }  // namespace trireme::ops

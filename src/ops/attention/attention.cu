@@ -2,6 +2,7 @@
 #include "device/cuda/teams.cuh"
 #include "ops/attention/attention_body.hpp"
 #include "ops/attention/attention_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace kernels {
@@ -30,14 +31,11 @@ cudaError_t run_tiles(const Kernel& kernel, cudaStream_t stream) {
   return device::launched();
 }
 
-#define TRIREME_INSTANTIATE(T)                                                        \
-  template cudaError_t run_tiles(const AttentionForwardTile<T>&, cudaStream_t);       \
-  template cudaError_t run_tiles(const AttentionQueryGradientTile<T>&, cudaStream_t); \
-  template cudaError_t run_tiles(const AttentionKeyGradientTile<T>&, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
+#define TRIREME_TILES(T)                                     \
+  TRIREME_INSTANCE(AttentionForwardTile<T>, run_tiles)       \
+  TRIREME_INSTANCE(AttentionQueryGradientTile<T>, run_tiles) \
+  TRIREME_INSTANCE(AttentionKeyGradientTile<T>, run_tiles)
+TRIREME_EACH(FLOATS, TRIREME_TILES)
 
 }  // namespace cuda
 }  // namespace trireme::ops

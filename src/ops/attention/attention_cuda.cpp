@@ -15,6 +15,7 @@
 #include "ops/attention/attention_tile_arguments.hpp"
 #include "ops/base/cudnn_plan_table.hpp"
 #include "ops/base/pack.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/ops/array/fill.hpp"
 #include "trireme/ops/pointwise/functions.hpp"
 
@@ -166,9 +167,7 @@ void Attention<Cuda>::backward(const AttentionBackward<T, Cuda>& pass, const Att
   run_tiles(tiles.keys, "attention_backward");
 }
 
-TRIREME_INSTANTIATE_ATTENTION(float, Cuda);
-TRIREME_INSTANTIATE_ATTENTION(double, Cuda);
-TRIREME_INSTANTIATE_ATTENTION(bfloat16, Cuda);
-TRIREME_INSTANTIATE_ATTENTION(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, scaled_dot_product_attention, Cuda)
+TRIREME_INSTANTIATE(FLOATS, scaled_dot_product_attention_backward, Cuda)
 
 }  // namespace trireme::ops

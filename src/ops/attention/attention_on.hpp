@@ -27,8 +27,4 @@ void scaled_dot_product_attention_backward(const AttentionBackward<T, D>& pass) 
   Attention<D>::backward(pass, sizes);
 }
 
-#define TRIREME_INSTANTIATE_ATTENTION(T, D)                                  \
-  template void scaled_dot_product_attention(const AttentionForward<T, D>&); \
-  template void scaled_dot_product_attention_backward(const AttentionBackward<T, D>&)
-
 }  // namespace trireme::ops

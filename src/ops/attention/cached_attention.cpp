@@ -5,6 +5,7 @@
 #include "ops/attention/cached_attention_on.hpp"
 #include "ops/base/parallel.hpp"
 #include "ops/elementwise/floats.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -81,9 +82,6 @@ void CachedQueries<Cpu>::attend(const CachedAttention<T, Cpu>& pass, const Cache
       });
 }
 
-TRIREME_INSTANTIATE_CACHED_ATTENTION(float, Cpu);
-TRIREME_INSTANTIATE_CACHED_ATTENTION(double, Cpu);
-TRIREME_INSTANTIATE_CACHED_ATTENTION(bfloat16, Cpu);
-TRIREME_INSTANTIATE_CACHED_ATTENTION(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, cached_attention, Cpu)
 
 }  // namespace trireme::ops

@@ -1,4 +1,5 @@
 #include "ops/attention/cached_attention_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -20,9 +21,6 @@ void CachedQueries<Cuda>::attend(const CachedAttention<T, Cuda>& pass, const Cac
   }
 }
 
-TRIREME_INSTANTIATE_CACHED_ATTENTION(float, Cuda);
-TRIREME_INSTANTIATE_CACHED_ATTENTION(double, Cuda);
-TRIREME_INSTANTIATE_CACHED_ATTENTION(bfloat16, Cuda);
-TRIREME_INSTANTIATE_CACHED_ATTENTION(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, cached_attention, Cuda)
 
 }  // namespace trireme::ops

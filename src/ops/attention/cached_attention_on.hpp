@@ -127,6 +127,4 @@ void cached_attention(const CachedAttention<T, D>& pass) {
   }
 }
 
-#define TRIREME_INSTANTIATE_CACHED_ATTENTION(T, D) template void cached_attention(const CachedAttention<T, D>&)
-
 }  // namespace trireme::ops

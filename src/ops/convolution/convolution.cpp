@@ -10,6 +10,7 @@
 #include "ops/elementwise/elementwise_kernels.hpp"
 #include "ops/elementwise/floats.hpp"
 #include "ops/matmul/matmul_plan.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/ops/elementwise/cast.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 
@@ -115,9 +116,11 @@ void Convolution<Cpu>::add_bias(Tensor<T, Cpu>& images, const Tensor<Accumulate<
   });
 }
 
-TRIREME_INSTANTIATE_CONVOLUTION(float, Cpu);
-TRIREME_INSTANTIATE_CONVOLUTION(double, Cpu);
-TRIREME_INSTANTIATE_CONVOLUTION(bfloat16, Cpu);
-TRIREME_INSTANTIATE_CONVOLUTION(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, conv2d, Cpu)
+TRIREME_INSTANTIATE(FLOATS, conv2d_backward_data, Cpu)
+TRIREME_INSTANTIATE(FLOATS, conv2d_backward_weight, Cpu)
+TRIREME_INSTANTIATE(FLOATS, conv_transpose2d, Cpu)
+TRIREME_INSTANTIATE(FLOATS, conv_transpose2d_backward_data, Cpu)
+TRIREME_INSTANTIATE(FLOATS, conv_transpose2d_backward_weight, Cpu)
 
 }  // namespace trireme::ops

@@ -1,5 +1,6 @@
 #include "ops/base/rows.cuh"
 #include "ops/convolution/convolution_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -22,13 +23,8 @@ cudaError_t convolution_weight(const ConvolutionWeightGradient<T>& body, cudaStr
   return each_row_by_block(weights, stream, body);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                            \
-  template cudaError_t convolution(const ConvolutionForward<T>&, cudaStream_t);           \
-  template cudaError_t convolution_data(const ConvolutionDataGradient<T>&, cudaStream_t); \
-  template cudaError_t convolution_weight(const ConvolutionWeightGradient<T>&, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
+TRIREME_INSTANTIATE(FLOATS, convolution)
+TRIREME_INSTANTIATE(FLOATS, convolution_data)
+TRIREME_INSTANTIATE(FLOATS, convolution_weight)
 
 }  // namespace trireme::ops::cuda

@@ -8,6 +8,7 @@
 #include "ops/convolution/convolution_graph_cuda.hpp"
 #include "ops/convolution/convolution_on.hpp"
 #include "ops/matmul/add_bias_cuda.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/device/cuda.hpp"
 #include "trireme/ops/array/transpose.hpp"
 #include "trireme/ops/elementwise/cast.hpp"
@@ -117,9 +118,11 @@ void Convolution<Cuda>::add_bias(Tensor<T, Cuda>& images, const Tensor<Accumulat
   check_cuda(cuda::add_bias(images.data(), bias.data(), images.numel(), bias.numel(), native_stream()), "add_bias");
 }
 
-TRIREME_INSTANTIATE_CONVOLUTION(float, Cuda);
-TRIREME_INSTANTIATE_CONVOLUTION(double, Cuda);
-TRIREME_INSTANTIATE_CONVOLUTION(bfloat16, Cuda);
-TRIREME_INSTANTIATE_CONVOLUTION(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, conv2d, Cuda)
+TRIREME_INSTANTIATE(FLOATS, conv2d_backward_data, Cuda)
+TRIREME_INSTANTIATE(FLOATS, conv2d_backward_weight, Cuda)
+TRIREME_INSTANTIATE(FLOATS, conv_transpose2d, Cuda)
+TRIREME_INSTANTIATE(FLOATS, conv_transpose2d_backward_data, Cuda)
+TRIREME_INSTANTIATE(FLOATS, conv_transpose2d_backward_weight, Cuda)
 
 }  // namespace trireme::ops

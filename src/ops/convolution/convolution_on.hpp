@@ -100,17 +100,4 @@ void conv_transpose2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>&
   convolution::backward_weight(shape, dy, x, dweight, accumulate);
 }
 
-#define TRIREME_INSTANTIATE_CONVOLUTION(T, D)                                                                              \
-  template void conv2d(const Tensor<T, D>&, const Tensor<T, D>&, const Tensor<Accumulate<T>, D>&, const Conv2dOptions&,    \
-                       Tensor<T, D>&);                                                                                     \
-  template void conv2d_backward_data(const Tensor<T, D>&, const Tensor<T, D>&, const Conv2dOptions&, Tensor<T, D>&, bool); \
-  template void conv2d_backward_weight(const Tensor<T, D>&, const Tensor<T, D>&, const Conv2dOptions&,                     \
-                                       Tensor<Accumulate<T>, D>&, bool);                                                   \
-  template void conv_transpose2d(const Tensor<T, D>&, const Tensor<T, D>&, const Tensor<Accumulate<T>, D>&,                \
-                                 const ConvTranspose2dOptions&, Tensor<T, D>&);                                            \
-  template void conv_transpose2d_backward_data(const Tensor<T, D>&, const Tensor<T, D>&, const ConvTranspose2dOptions&,    \
-                                               Tensor<T, D>&, bool);                                                       \
-  template void conv_transpose2d_backward_weight(const Tensor<T, D>&, const Tensor<T, D>&, const ConvTranspose2dOptions&,  \
-                                                 Tensor<Accumulate<T>, D>&, bool)
-
 }  // namespace trireme::ops

@@ -3,6 +3,7 @@
 #include "ops/elementwise/cast_on.hpp"
 #include "ops/elementwise/elementwise_kernels.hpp"
 #include "ops/elementwise/floats.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -32,6 +33,18 @@ void Casts<Cpu>::cast(std::int64_t count, const From* x, To* y, bool accumulate)
   });
 }
 
-TRIREME_INSTANTIATE_CAST(Cpu);
+TRIREME_INSTANCE(float, cast, bfloat16, Cpu)
+TRIREME_INSTANCE(float, cast, float16, Cpu)
+TRIREME_INSTANCE(float, cast, double, Cpu)
+TRIREME_INSTANCE(double, cast, float, Cpu)
+TRIREME_INSTANTIATE(HALVES, cast, float, Cpu)
+TRIREME_INSTANTIATE(WHOLE_NUMBERS, cast, float, Cpu)
+TRIREME_INSTANTIATE(WHOLE_NUMBERS, cast, double, Cpu)
+TRIREME_INSTANCE(std::int32_t, cast, std::int64_t, Cpu)
+TRIREME_INSTANCE(std::int64_t, cast, std::int32_t, Cpu)
+TRIREME_INSTANCE(bool, cast, float, Cpu)
+TRIREME_INSTANCE(bool, cast, double, Cpu)
+TRIREME_INSTANCE(bool, cast, std::int32_t, Cpu)
+TRIREME_INSTANCE(bool, cast, std::int64_t, Cpu)
 
 }  // namespace trireme::ops

@@ -2,6 +2,7 @@
 #include "ops/elementwise/cast_body.hpp"
 #include "ops/elementwise/cast_cuda.hpp"
 #include "ops/elementwise/elementwise_body.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -14,22 +15,18 @@ cudaError_t cast(std::int64_t count, const From* x, To* y, bool accumulate, cuda
   }
 }
 
-#define TRIREME_INSTANTIATE(From, To) template cudaError_t cast(std::int64_t, const From*, To*, bool, cudaStream_t)
-TRIREME_INSTANTIATE(float, bfloat16);
-TRIREME_INSTANTIATE(float, float16);
-TRIREME_INSTANTIATE(bfloat16, float);
-TRIREME_INSTANTIATE(float16, float);
-TRIREME_INSTANTIATE(float, double);
-TRIREME_INSTANTIATE(double, float);
-TRIREME_INSTANTIATE(bool, float);
-TRIREME_INSTANTIATE(bool, double);
-TRIREME_INSTANTIATE(bool, std::int32_t);
-TRIREME_INSTANTIATE(bool, std::int64_t);
-TRIREME_INSTANTIATE(std::int32_t, float);
-TRIREME_INSTANTIATE(std::int32_t, double);
-TRIREME_INSTANTIATE(std::int32_t, std::int64_t);
-TRIREME_INSTANTIATE(std::int64_t, float);
-TRIREME_INSTANTIATE(std::int64_t, double);
-TRIREME_INSTANTIATE(std::int64_t, std::int32_t);
+TRIREME_INSTANCE(float, cast, bfloat16)
+TRIREME_INSTANCE(float, cast, float16)
+TRIREME_INSTANCE(float, cast, double)
+TRIREME_INSTANCE(double, cast, float)
+TRIREME_INSTANTIATE(HALVES, cast, float)
+TRIREME_INSTANTIATE(WHOLE_NUMBERS, cast, float)
+TRIREME_INSTANTIATE(WHOLE_NUMBERS, cast, double)
+TRIREME_INSTANCE(std::int32_t, cast, std::int64_t)
+TRIREME_INSTANCE(std::int64_t, cast, std::int32_t)
+TRIREME_INSTANCE(bool, cast, float)
+TRIREME_INSTANCE(bool, cast, double)
+TRIREME_INSTANCE(bool, cast, std::int32_t)
+TRIREME_INSTANCE(bool, cast, std::int64_t)
 
 }  // namespace trireme::ops::cuda

@@ -1,6 +1,7 @@
 #include "ops/elementwise/dropout_kernels.hpp"
 #include "ops/elementwise/dropout_on.hpp"
 #include "ops/elementwise/floats.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -17,9 +18,6 @@ void Dropouts<Cpu>::dropout(const Dropout<T>& all) {
   });
 }
 
-TRIREME_INSTANTIATE_DROPOUT(float, Cpu);
-TRIREME_INSTANTIATE_DROPOUT(double, Cpu);
-TRIREME_INSTANTIATE_DROPOUT(bfloat16, Cpu);
-TRIREME_INSTANTIATE_DROPOUT(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, dropout, Cpu)
 
 }  // namespace trireme::ops

@@ -1,5 +1,6 @@
 #include "device/cuda/launch.cuh"
 #include "ops/elementwise/dropout_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -8,9 +9,6 @@ cudaError_t dropout(const Dropout<T>& all, cudaStream_t stream) {
   return device::for_each_index(all.num_parts(), stream, [all] __device__(std::int64_t part) { all.part(part); });
 }
 
-template cudaError_t dropout(const Dropout<float>&, cudaStream_t);
-template cudaError_t dropout(const Dropout<double>&, cudaStream_t);
-template cudaError_t dropout(const Dropout<bfloat16>&, cudaStream_t);
-template cudaError_t dropout(const Dropout<float16>&, cudaStream_t);
+TRIREME_INSTANTIATE(FLOATS, dropout)
 
 }  // namespace trireme::ops::cuda

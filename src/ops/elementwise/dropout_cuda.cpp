@@ -3,6 +3,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/elementwise/dropout_on.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/device/graph.hpp"
 
 namespace trireme::ops {
@@ -14,9 +15,6 @@ void Dropouts<Cuda>::dropout(const Dropout<T>& all) {
   device::check_cuda(cuda::dropout(all, device::native_stream()), "dropout");
 }
 
-TRIREME_INSTANTIATE_DROPOUT(float, Cuda);
-TRIREME_INSTANTIATE_DROPOUT(double, Cuda);
-TRIREME_INSTANTIATE_DROPOUT(bfloat16, Cuda);
-TRIREME_INSTANTIATE_DROPOUT(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, dropout, Cuda)
 
 }  // namespace trireme::ops

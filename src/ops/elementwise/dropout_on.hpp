@@ -31,7 +31,4 @@ void dropout(const Tensor<T, D>& x, double probability, const RandomKey& key, Te
                                   .per_sample = key.per_sample});
 }
 
-#define TRIREME_INSTANTIATE_DROPOUT(T, D) \
-  template void dropout(const Tensor<T, D>&, double, const RandomKey&, Tensor<T, D>&, bool)
-
 }  // namespace trireme::ops

@@ -1,6 +1,7 @@
 #include "ops/elementwise/elementwise_kernels.hpp"
 #include "ops/elementwise/elementwise_on.hpp"
 #include "ops/elementwise/floats.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -148,9 +149,16 @@ void Elementwise<Cpu>::scale(std::int64_t numel, const T* a, Accumulate<T> facto
   });
 }
 
-TRIREME_INSTANTIATE_ELEMENTWISE(float, Cpu);
-TRIREME_INSTANTIATE_ELEMENTWISE(double, Cpu);
-TRIREME_INSTANTIATE_ELEMENTWISE(bfloat16, Cpu);
-TRIREME_INSTANTIATE_ELEMENTWISE(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, activation, Cpu)
+TRIREME_INSTANTIATE(FLOATS, activation_backward, Cpu)
+TRIREME_INSTANTIATE(FLOATS, gated_activation, Cpu)
+TRIREME_INSTANTIATE(FLOATS, gated_activation_backward, Cpu)
+TRIREME_INSTANTIATE(FLOATS, add, Cpu)
+TRIREME_INSTANTIATE(FLOATS, subtract, Cpu)
+TRIREME_INSTANTIATE(FLOATS, multiply, Cpu)
+TRIREME_INSTANTIATE(FLOATS, divide, Cpu)
+TRIREME_INSTANTIATE(FLOATS, divide_backward_divisor, Cpu)
+TRIREME_INSTANTIATE(FLOATS, shift, Cpu)
+TRIREME_INSTANTIATE(FLOATS, scale, Cpu)
 
 }  // namespace trireme::ops

@@ -1,6 +1,7 @@
 #include "ops/base/map.cuh"
 #include "ops/elementwise/elementwise_body.hpp"
 #include "ops/elementwise/elementwise_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -64,21 +65,16 @@ cudaError_t scale(std::int64_t count, const T* a, Accumulate<T> factor, T* c, bo
   return map_elements(count, c, accumulate, stream, Scaled<Accumulate<T>>{factor}, a);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                        \
-  template cudaError_t activation(Activation, std::int64_t, const T*, T*, cudaStream_t);                              \
-  template cudaError_t activation_backward(Activation, std::int64_t, const T*, const T*, T*, bool, cudaStream_t);     \
-  template cudaError_t gated(Activation, std::int64_t, const T*, const T*, T*, bool, cudaStream_t);                   \
-  template cudaError_t gate_gradient(Activation, std::int64_t, const T*, const T*, const T*, T*, bool, cudaStream_t); \
-  template cudaError_t add(std::int64_t, const T*, const T*, T*, cudaStream_t);                                       \
-  template cudaError_t subtract(std::int64_t, const T*, const T*, T*, cudaStream_t);                                  \
-  template cudaError_t multiply(std::int64_t, const T*, const T*, T*, bool, cudaStream_t);                            \
-  template cudaError_t divide(std::int64_t, const T*, const T*, T*, bool, cudaStream_t);                              \
-  template cudaError_t divide_backward_divisor(std::int64_t, const T*, const T*, const T*, T*, bool, cudaStream_t);   \
-  template cudaError_t shift(std::int64_t, const T*, Accumulate<T>, T*, cudaStream_t);                                \
-  template cudaError_t scale(std::int64_t, const T*, Accumulate<T>, T*, bool, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
+TRIREME_INSTANTIATE(FLOATS, activation)
+TRIREME_INSTANTIATE(FLOATS, activation_backward)
+TRIREME_INSTANTIATE(FLOATS, gated)
+TRIREME_INSTANTIATE(FLOATS, gate_gradient)
+TRIREME_INSTANTIATE(FLOATS, add)
+TRIREME_INSTANTIATE(FLOATS, subtract)
+TRIREME_INSTANTIATE(FLOATS, multiply)
+TRIREME_INSTANTIATE(FLOATS, divide)
+TRIREME_INSTANTIATE(FLOATS, divide_backward_divisor)
+TRIREME_INSTANTIATE(FLOATS, shift)
+TRIREME_INSTANTIATE(FLOATS, scale)
 
 }  // namespace trireme::ops::cuda

@@ -3,6 +3,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/elementwise/elementwise_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -82,9 +83,16 @@ void Elementwise<Cuda>::scale(std::int64_t count, const T* a, Accumulate<T> fact
   check_cuda(cuda::scale(count, a, factor, c, accumulate, native_stream()), "scale");
 }
 
-TRIREME_INSTANTIATE_ELEMENTWISE(float, Cuda);
-TRIREME_INSTANTIATE_ELEMENTWISE(double, Cuda);
-TRIREME_INSTANTIATE_ELEMENTWISE(bfloat16, Cuda);
-TRIREME_INSTANTIATE_ELEMENTWISE(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, activation, Cuda)
+TRIREME_INSTANTIATE(FLOATS, activation_backward, Cuda)
+TRIREME_INSTANTIATE(FLOATS, gated_activation, Cuda)
+TRIREME_INSTANTIATE(FLOATS, gated_activation_backward, Cuda)
+TRIREME_INSTANTIATE(FLOATS, add, Cuda)
+TRIREME_INSTANTIATE(FLOATS, subtract, Cuda)
+TRIREME_INSTANTIATE(FLOATS, multiply, Cuda)
+TRIREME_INSTANTIATE(FLOATS, divide, Cuda)
+TRIREME_INSTANTIATE(FLOATS, divide_backward_divisor, Cuda)
+TRIREME_INSTANTIATE(FLOATS, shift, Cuda)
+TRIREME_INSTANTIATE(FLOATS, scale, Cuda)
 
 }  // namespace trireme::ops

@@ -127,18 +127,4 @@ void scale(const Tensor<T, D>& a, Accumulate<T> factor, Tensor<T, D>& c, bool ac
   Elementwise<D>::scale(a.numel(), a.data(), factor, c.data(), accumulate);
 }
 
-#define TRIREME_INSTANTIATE_ELEMENTWISE(T, D)                                                                                \
-  template void activation(Activation, const Tensor<T, D>&, Tensor<T, D>&);                                                  \
-  template void activation_backward(Activation, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool);              \
-  template void gated_activation(Activation, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&);                       \
-  template void gated_activation_backward(Activation, const Tensor<T, D>&, const Tensor<T, D>&, const Tensor<T, D>&,         \
-                                          Tensor<T, D>&, bool, Tensor<T, D>&, bool);                                         \
-  template void add(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&);                                                \
-  template void subtract(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&);                                           \
-  template void multiply(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool);                                     \
-  template void divide(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool);                                       \
-  template void divide_backward_divisor(const Tensor<T, D>&, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool); \
-  template void shift(const Tensor<T, D>&, Accumulate<T>, Tensor<T, D>&);                                                    \
-  template void scale(const Tensor<T, D>&, Accumulate<T>, Tensor<T, D>&, bool)
-
 }  // namespace trireme::ops

@@ -1,5 +1,6 @@
 #include "device/cuda/launch.cuh"
 #include "ops/elementwise/full_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -8,12 +9,9 @@ cudaError_t full(std::int64_t count, const Full<T, S>& body, cudaStream_t stream
   return device::for_each_index(count, stream, body);
 }
 
-template cudaError_t full(std::int64_t, const Full<float, double>&, cudaStream_t);
-template cudaError_t full(std::int64_t, const Full<double, double>&, cudaStream_t);
-template cudaError_t full(std::int64_t, const Full<bfloat16, double>&, cudaStream_t);
-template cudaError_t full(std::int64_t, const Full<float16, double>&, cudaStream_t);
-template cudaError_t full(std::int64_t, const Full<float, float>&, cudaStream_t);
-template cudaError_t full(std::int64_t, const Full<bfloat16, bfloat16>&, cudaStream_t);
-template cudaError_t full(std::int64_t, const Full<float16, float16>&, cudaStream_t);
+TRIREME_INSTANTIATE(FLOATS, full, double)
+TRIREME_INSTANCE(float, full, float)
+TRIREME_INSTANCE(bfloat16, full, bfloat16)
+TRIREME_INSTANCE(float16, full, float16)
 
 }  // namespace trireme::ops::cuda

@@ -22,13 +22,4 @@ Tensor<T, D> full(const Shape& shape, const Scalar<S, D>& value) {
   return y;
 }
 
-#define TRIREME_INSTANTIATE_FULL(D)                                                      \
-  template Tensor<float, D> full<float>(const Shape&, const Scalar<double, D>&);         \
-  template Tensor<double, D> full<double>(const Shape&, const Scalar<double, D>&);       \
-  template Tensor<bfloat16, D> full<bfloat16>(const Shape&, const Scalar<double, D>&);   \
-  template Tensor<float16, D> full<float16>(const Shape&, const Scalar<double, D>&);     \
-  template Tensor<float, D> full<float>(const Shape&, const Scalar<float, D>&);          \
-  template Tensor<bfloat16, D> full<bfloat16>(const Shape&, const Scalar<bfloat16, D>&); \
-  template Tensor<float16, D> full<float16>(const Shape&, const Scalar<float16, D>&)
-
 }  // namespace trireme::ops

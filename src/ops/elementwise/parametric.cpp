@@ -1,6 +1,7 @@
 #include "ops/elementwise/floats.hpp"
 #include "ops/elementwise/parametric_kernels.hpp"
 #include "ops/elementwise/parametric_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -52,9 +53,9 @@ void Parametric<Cpu>::softplus_backward(std::int64_t numel, const T* x, Accumula
   });
 }
 
-TRIREME_INSTANTIATE_PARAMETRIC(float, Cpu);
-TRIREME_INSTANTIATE_PARAMETRIC(double, Cpu);
-TRIREME_INSTANTIATE_PARAMETRIC(bfloat16, Cpu);
-TRIREME_INSTANTIATE_PARAMETRIC(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, leaky_relu, Cpu)
+TRIREME_INSTANTIATE(FLOATS, leaky_relu_backward, Cpu)
+TRIREME_INSTANTIATE(FLOATS, softplus, Cpu)
+TRIREME_INSTANTIATE(FLOATS, softplus_backward, Cpu)
 
 }  // namespace trireme::ops

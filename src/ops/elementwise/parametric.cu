@@ -1,6 +1,7 @@
 #include "ops/base/map.cuh"
 #include "ops/elementwise/elementwise_body.hpp"
 #include "ops/elementwise/parametric_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -26,14 +27,9 @@ cudaError_t softplus_backward(std::int64_t count, const T* x, Accumulate<T> beta
   return map_elements(count, dx, accumulate, stream, Derivative{math::Softplus<Accumulate<T>>{beta, threshold}}, x, dy);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                       \
-  template cudaError_t leaky_relu(std::int64_t, const T*, Accumulate<T>, T*, cudaStream_t);                          \
-  template cudaError_t leaky_relu_backward(std::int64_t, const T*, Accumulate<T>, const T*, T*, bool, cudaStream_t); \
-  template cudaError_t softplus(std::int64_t, const T*, Accumulate<T>, Accumulate<T>, T*, cudaStream_t);             \
-  template cudaError_t softplus_backward(std::int64_t, const T*, Accumulate<T>, Accumulate<T>, const T*, T*, bool, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
+TRIREME_INSTANTIATE(FLOATS, leaky_relu)
+TRIREME_INSTANTIATE(FLOATS, leaky_relu_backward)
+TRIREME_INSTANTIATE(FLOATS, softplus)
+TRIREME_INSTANTIATE(FLOATS, softplus_backward)
 
 }  // namespace trireme::ops::cuda

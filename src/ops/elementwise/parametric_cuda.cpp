@@ -3,6 +3,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/elementwise/parametric_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -35,9 +36,9 @@ void Parametric<Cuda>::softplus_backward(std::int64_t count, const T* x, Accumul
   check_cuda(cuda::softplus_backward(count, x, beta, threshold, dy, dx, accumulate, native_stream()), "softplus_backward");
 }
 
-TRIREME_INSTANTIATE_PARAMETRIC(float, Cuda);
-TRIREME_INSTANTIATE_PARAMETRIC(double, Cuda);
-TRIREME_INSTANTIATE_PARAMETRIC(bfloat16, Cuda);
-TRIREME_INSTANTIATE_PARAMETRIC(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, leaky_relu, Cuda)
+TRIREME_INSTANTIATE(FLOATS, leaky_relu_backward, Cuda)
+TRIREME_INSTANTIATE(FLOATS, softplus, Cuda)
+TRIREME_INSTANTIATE(FLOATS, softplus_backward, Cuda)
 
 }  // namespace trireme::ops

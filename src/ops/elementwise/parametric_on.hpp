@@ -59,10 +59,4 @@ void softplus_backward(const Tensor<T, D>& x, const SoftplusOptions& options, co
                                    dy.data(), dx.data(), accumulate);
 }
 
-#define TRIREME_INSTANTIATE_PARAMETRIC(T, D)                                                                \
-  template void leaky_relu(const Tensor<T, D>&, double, Tensor<T, D>&);                                     \
-  template void leaky_relu_backward(const Tensor<T, D>&, double, const Tensor<T, D>&, Tensor<T, D>&, bool); \
-  template void softplus(const Tensor<T, D>&, const SoftplusOptions&, Tensor<T, D>&);                       \
-  template void softplus_backward(const Tensor<T, D>&, const SoftplusOptions&, const Tensor<T, D>&, Tensor<T, D>&, bool)
-
 }  // namespace trireme::ops

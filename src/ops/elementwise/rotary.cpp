@@ -8,6 +8,7 @@
 #include "ops/elementwise/floats.hpp"
 #include "ops/elementwise/rotary_body.hpp"
 #include "ops/elementwise/rotary_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -96,9 +97,7 @@ void Rotary<Cpu>::rotate(const RotarySizes& sizes, const RotaryOptions& options,
   });
 }
 
-TRIREME_INSTANTIATE_ROTARY(float, Cpu);
-TRIREME_INSTANTIATE_ROTARY(double, Cpu);
-TRIREME_INSTANTIATE_ROTARY(bfloat16, Cpu);
-TRIREME_INSTANTIATE_ROTARY(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, rotary, Cpu)
+TRIREME_INSTANTIATE(FLOATS, rotary_backward, Cpu)
 
 }  // namespace trireme::ops

@@ -2,6 +2,7 @@
 
 #include "ops/base/rows.cuh"
 #include "ops/elementwise/rotary_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -18,11 +19,7 @@ cudaError_t rotate_rows(const RotaryRows<T>& rows, std::int64_t count, cudaStrea
       rows.x, rows.y);
 }
 
-template cudaError_t rotary_angles(const RotaryAngles<float>&, std::int64_t, cudaStream_t);
-template cudaError_t rotary_angles(const RotaryAngles<double>&, std::int64_t, cudaStream_t);
-template cudaError_t rotate_rows(const RotaryRows<float>&, std::int64_t, cudaStream_t);
-template cudaError_t rotate_rows(const RotaryRows<double>&, std::int64_t, cudaStream_t);
-template cudaError_t rotate_rows(const RotaryRows<bfloat16>&, std::int64_t, cudaStream_t);
-template cudaError_t rotate_rows(const RotaryRows<float16>&, std::int64_t, cudaStream_t);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, rotary_angles)
+TRIREME_INSTANTIATE(FLOATS, rotate_rows)
 
 }  // namespace trireme::ops::cuda

@@ -3,6 +3,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/elementwise/rotary_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -37,9 +38,7 @@ void Rotary<Cuda>::rotate(const RotarySizes& sizes, const RotaryOptions& options
   check_cuda(cuda::rotate_rows(rows, sizes.batch * sizes.time, native_stream()), "rotary");
 }
 
-TRIREME_INSTANTIATE_ROTARY(float, Cuda);
-TRIREME_INSTANTIATE_ROTARY(double, Cuda);
-TRIREME_INSTANTIATE_ROTARY(bfloat16, Cuda);
-TRIREME_INSTANTIATE_ROTARY(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, rotary, Cuda)
+TRIREME_INSTANTIATE(FLOATS, rotary_backward, Cuda)
 
 }  // namespace trireme::ops

@@ -55,8 +55,4 @@ void rotary_backward(const Tensor<T, D>& dy, const RotaryOptions& options, Tenso
   rotate("rotary_backward", dy, options, -1, document_starts, dx);
 }
 
-#define TRIREME_INSTANTIATE_ROTARY(T, D)                                                                          \
-  template void rotary(const Tensor<T, D>&, const RotaryOptions&, Tensor<T, D>&, const Tensor<std::int32_t, D>&); \
-  template void rotary_backward(const Tensor<T, D>&, const RotaryOptions&, Tensor<T, D>&, const Tensor<std::int32_t, D>&)
-
 }  // namespace trireme::ops

@@ -1,6 +1,7 @@
 #include "ops/base/parallel.hpp"
 #include "ops/elementwise/elementwise_kernels.hpp"
 #include "ops/embedding/embedding_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -59,7 +60,7 @@ void Embedding<Cpu>::backward(const EmbeddingSizes& sizes, const std::int32_t* i
   });
 }
 
-TRIREME_INSTANTIATE_EMBEDDING(float, Cpu);
-TRIREME_INSTANTIATE_EMBEDDING(double, Cpu);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, embedding, Cpu)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, embedding_backward, Cpu)
 
 }  // namespace trireme::ops

@@ -4,6 +4,7 @@
 #include "ops/embedding/embedding_body.hpp"
 #include "ops/embedding/embedding_cuda.hpp"
 #include "ops/embedding/sorted_index_body.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 namespace {
@@ -66,12 +67,7 @@ cudaError_t scatter_rows(const SortedIndex& index, std::int64_t count, const T* 
       dy, dweight, continued);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                        \
-  template cudaError_t gather_rows(const std::int32_t*, std::int64_t, const T*, std::int64_t, std::int64_t, T*, bool, \
-                                   cudaStream_t);                                                                     \
-  template cudaError_t scatter_rows(const SortedIndex&, std::int64_t, const T*, std::int64_t, std::int64_t, T*, T*,   \
-                                    cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, gather_rows)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, scatter_rows)
 
 }  // namespace trireme::ops::cuda

@@ -1,6 +1,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/embedding/scatter_gradients_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -21,7 +22,7 @@ void Embedding<Cuda>::backward(const EmbeddingSizes& sizes, const std::int32_t* 
   cuda::scatter_gradients({.rows = sizes.rows, .first = 0, .padding = padding}, sizes, index, dy, dweight, accumulate);
 }
 
-TRIREME_INSTANTIATE_EMBEDDING(float, Cuda);
-TRIREME_INSTANTIATE_EMBEDDING(double, Cuda);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, embedding, Cuda)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, embedding_backward, Cuda)
 
 }  // namespace trireme::ops

@@ -48,9 +48,4 @@ void embedding_backward(const Tensor<std::int32_t, D>& index, const Tensor<T, D>
                          padding_row(padding, sizes.rows).value_or(-1));
 }
 
-#define TRIREME_INSTANTIATE_EMBEDDING(T, D)                                                                  \
-  template void embedding(const Tensor<std::int32_t, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool);         \
-  template void embedding_backward(const Tensor<std::int32_t, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool, \
-                                   std::optional<std::int32_t>)
-
 }  // namespace trireme::ops

@@ -3,6 +3,7 @@
 
 #include "ops/elementwise/floats.hpp"
 #include "ops/experts/experts_on.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 
 namespace trireme::ops {
@@ -145,6 +146,12 @@ void ExpertWork<Cpu>::combine_backward(const ExpertRows& rows, const Tensor<T, C
   });
 }
 
-TRIREME_INSTANTIATE_EXPERTS(Cpu);
+TRIREME_INSTANTIATE(FLOATS, take_expert_rows, Cpu)
+TRIREME_INSTANTIATE(FLOATS, take_expert_rows_backward, Cpu)
+TRIREME_INSTANTIATE(FLOATS, expert_linear, Cpu)
+TRIREME_INSTANTIATE(FLOATS, expert_linear_input_gradient, Cpu)
+TRIREME_INSTANTIATE(FLOATS, expert_linear_weight_gradient, Cpu)
+TRIREME_INSTANTIATE(FLOATS, combine_expert_rows, Cpu)
+TRIREME_INSTANTIATE(FLOATS, combine_expert_rows_backward, Cpu)
 
 }  // namespace trireme::ops

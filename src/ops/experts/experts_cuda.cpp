@@ -1,4 +1,5 @@
 #include "ops/experts/experts_on.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/device/cuda.hpp"
 
 // Grouped products and the order of rows need kernels of their own, which are planned.
@@ -57,6 +58,12 @@ void ExpertWork<Cuda>::combine_backward(const ExpertRows&, const Tensor<T, Cuda>
   refuse();
 }
 
-TRIREME_INSTANTIATE_EXPERTS(Cuda);
+TRIREME_INSTANTIATE(FLOATS, take_expert_rows, Cuda)
+TRIREME_INSTANTIATE(FLOATS, take_expert_rows_backward, Cuda)
+TRIREME_INSTANTIATE(FLOATS, expert_linear, Cuda)
+TRIREME_INSTANTIATE(FLOATS, expert_linear_input_gradient, Cuda)
+TRIREME_INSTANTIATE(FLOATS, expert_linear_weight_gradient, Cuda)
+TRIREME_INSTANTIATE(FLOATS, combine_expert_rows, Cuda)
+TRIREME_INSTANTIATE(FLOATS, combine_expert_rows_backward, Cuda)
 
 }  // namespace trireme::ops

@@ -101,21 +101,4 @@ void combine_expert_rows_backward(const ExpertRows& rows, const Tensor<T, D>& dy
   ExpertWork<D>::combine_backward(rows, dy, x, weights, dx, dweights);
 }
 
-// clang-format off
-#define TRIREME_INSTANTIATE_EXPERTS_OF(T, A, D)                                                                               \
-  template void take_expert_rows(const ExpertRows&, const Tensor<T, D>&, Tensor<T, D>&);                                      \
-  template void take_expert_rows_backward(const ExpertRows&, const Tensor<T, D>&, Tensor<T, D>&, bool);                       \
-  template void expert_linear(const ExpertRows&, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&);                    \
-  template void expert_linear_input_gradient(const ExpertRows&, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool); \
-  template void expert_linear_weight_gradient(const ExpertRows&, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<A, D>&, bool); \
-  template void combine_expert_rows(const ExpertRows&, const Tensor<T, D>&, const Tensor<A, D>&, Tensor<T, D>&);              \
-  template void combine_expert_rows_backward(const ExpertRows&, const Tensor<T, D>&, const Tensor<T, D>&, const Tensor<A, D>&, \
-                                             Tensor<T, D>&, Tensor<A, D>&)
-#define TRIREME_INSTANTIATE_EXPERTS(D)                \
-  TRIREME_INSTANTIATE_EXPERTS_OF(float, float, D);    \
-  TRIREME_INSTANTIATE_EXPERTS_OF(double, double, D);  \
-  TRIREME_INSTANTIATE_EXPERTS_OF(bfloat16, float, D); \
-  TRIREME_INSTANTIATE_EXPERTS_OF(float16, float, D)
-// clang-format on
-
 }  // namespace trireme::ops

@@ -7,6 +7,7 @@
 #include "ops/base/parallel.hpp"
 #include "ops/index/indexing_body.hpp"
 #include "ops/index/indexing_on.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/ops/array/movement.hpp"
 #include "trireme/ops/index/index.hpp"
 
@@ -209,6 +210,11 @@ void Indexed<Cpu>::widen(std::int64_t count, const std::int32_t* index, std::int
   std::copy_n(index, count, wide);
 }
 
-TRIREME_INSTANTIATE_INDEXING(Cpu);
+TRIREME_INSTANTIATE(NUMBERS, gather, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, scatter_add, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, scatter, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, scatter_extreme, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, scatter_backward, Cpu)
+TRIREME_INSTANTIATE(WHOLE_NUMBERS, wide_index, Cpu)
 
 }  // namespace trireme::ops

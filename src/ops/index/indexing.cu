@@ -1,5 +1,6 @@
 #include "device/cuda/launch.cuh"
 #include "ops/index/indexing_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -32,20 +33,12 @@ cudaError_t widen_index(std::int64_t count, const WidenIndex& body, cudaStream_t
   return device::for_each_index(count, stream, body);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                    \
-  template cudaError_t gather_elements(const GatherElements<T>&, cudaStream_t);   \
-  template cudaError_t put_lines(const ScatterLine<false, T>&, cudaStream_t);     \
-  template cudaError_t extreme_lines(const ScatterExtremeLine<T>&, cudaStream_t); \
-  template cudaError_t scatter_lines_backward(const ScatterLineBackward<T>&, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-TRIREME_INSTANTIATE(std::int32_t);
-TRIREME_INSTANTIATE(std::int64_t);
-template cudaError_t add_lines(const ScatterLine<true, float>&, cudaStream_t);
-template cudaError_t add_lines(const ScatterLine<true, double>&, cudaStream_t);
-template cudaError_t add_lines(const ScatterLine<true, std::int32_t>&, cudaStream_t);
-template cudaError_t add_lines(const ScatterLine<true, std::int64_t>&, cudaStream_t);
+TRIREME_INSTANTIATE(NUMBERS, gather_elements)
+TRIREME_INSTANTIATE(NUMBERS, put_lines)
+TRIREME_INSTANTIATE(NUMBERS, extreme_lines)
+TRIREME_INSTANTIATE(NUMBERS, scatter_lines_backward)
+
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, add_lines)
+TRIREME_INSTANTIATE(WHOLE_NUMBERS, add_lines)
 
 }  // namespace trireme::ops::cuda

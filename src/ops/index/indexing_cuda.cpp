@@ -3,6 +3,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/index/indexing_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -59,6 +60,11 @@ void Indexed<Cuda>::widen(std::int64_t count, const std::int32_t* index, std::in
   device::check_cuda(cuda::widen_index(count, {index, wide}, device::native_stream()), "an index");
 }
 
-TRIREME_INSTANTIATE_INDEXING(Cuda);
+TRIREME_INSTANTIATE(NUMBERS, gather, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, scatter_add, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, scatter, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, scatter_extreme, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, scatter_backward, Cuda)
+TRIREME_INSTANTIATE(WHOLE_NUMBERS, wide_index, Cuda)
 
 }  // namespace trireme::ops

@@ -102,21 +102,4 @@ Tensor<std::int64_t, D> wide_index(const Tensor<I, D>& index) {
   }
 }
 
-#define TRIREME_INSTANTIATE_INDEXED(T, D)                                                                               \
-  template void gather(const Indexing&, const Tensor<T, D>&, const Tensor<std::int64_t, D>&, Tensor<T, D>&, bool);      \
-  template void scatter_add(const Indexing&, const Tensor<T, D>&, const Tensor<std::int64_t, D>&, Tensor<T, D>&);       \
-  template void scatter(const Indexing&, const Tensor<T, D>&, const Tensor<std::int64_t, D>&, Tensor<T, D>&);           \
-  template void scatter_extreme(ScatterReduction, const Indexing&, const Tensor<T, D>&, const Tensor<std::int64_t, D>&, \
-                                Tensor<T, D>&);                                                                         \
-  template void scatter_backward(const Indexing&, Tensor<T, D>&, const Tensor<std::int64_t, D>&, Tensor<T, D>&)
-#define TRIREME_INSTANTIATE_INDEXING(D)                                        \
-  TRIREME_INSTANTIATE_INDEXED(float, D);                                       \
-  TRIREME_INSTANTIATE_INDEXED(double, D);                                      \
-  TRIREME_INSTANTIATE_INDEXED(bfloat16, D);                                    \
-  TRIREME_INSTANTIATE_INDEXED(float16, D);                                     \
-  TRIREME_INSTANTIATE_INDEXED(std::int32_t, D);                                \
-  TRIREME_INSTANTIATE_INDEXED(std::int64_t, D);                                \
-  template Tensor<std::int64_t, D> wide_index(const Tensor<std::int32_t, D>&); \
-  template Tensor<std::int64_t, D> wide_index(const Tensor<std::int64_t, D>&)
-
 }  // namespace trireme::ops

@@ -1,5 +1,6 @@
 #include "ops/base/parallel.hpp"
 #include "ops/loss/ctc_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -39,7 +40,7 @@ void Ctc<Cpu>::backward(const CtcBackward<T>& pass) {
   each_ctc_sample(pass.samples, pass);
 }
 
-TRIREME_INSTANTIATE_CTC(float, Cpu);
-TRIREME_INSTANTIATE_CTC(double, Cpu);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, ctc_loss, Cpu)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, ctc_loss_backward, Cpu)
 
 }  // namespace trireme::ops

@@ -3,6 +3,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/loss/ctc_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -25,7 +26,7 @@ void Ctc<Cuda>::backward(const CtcBackward<T>& pass) {
   check_cuda(cuda::ctc_loss_backward(pass, native_stream()), "ctc_loss_backward");
 }
 
-TRIREME_INSTANTIATE_CTC(float, Cuda);
-TRIREME_INSTANTIATE_CTC(double, Cuda);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, ctc_loss, Cuda)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, ctc_loss_backward, Cuda)
 
 }  // namespace trireme::ops

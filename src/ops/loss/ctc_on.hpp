@@ -38,8 +38,4 @@ void ctc_loss_backward(const CtcInput<T, D>& input, const Tensor<double, D>& alp
   Ctc<D>::backward(CtcBackward<T>{samples, alpha.data(), dlosses.data(), beta.data(), next.data(), dlog_probabilities.data()});
 }
 
-#define TRIREME_INSTANTIATE_CTC(T, D)                                               \
-  template void ctc_loss(const CtcInput<T, D>&, Tensor<T, D>&, Tensor<double, D>&); \
-  template void ctc_loss_backward(const CtcInput<T, D>&, const Tensor<double, D>&, const Tensor<T, D>&, Tensor<T, D>&)
-
 }  // namespace trireme::ops

@@ -2,6 +2,7 @@
 #include "ops/loss/elementwise_loss_kernels.hpp"
 #include "ops/loss/elementwise_loss_on.hpp"
 #include "ops/reduce/block_sums.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -35,9 +36,7 @@ void ElementwiseLosses<Cpu>::backward(const ElementwiseLossOf<Accumulate<T>>& lo
   });
 }
 
-TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(float, Cpu);
-TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(double, Cpu);
-TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(bfloat16, Cpu);
-TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, elementwise_loss, Cpu)
+TRIREME_INSTANTIATE(FLOATS, elementwise_loss_backward, Cpu)
 
 }  // namespace trireme::ops

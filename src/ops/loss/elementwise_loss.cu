@@ -4,6 +4,7 @@
 #include "ops/loss/elementwise_loss_cuda.hpp"
 #include "ops/reduce/reduce_body.hpp"
 #include "ops/reduce/reduce_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -26,15 +27,7 @@ cudaError_t elementwise_loss_backward(const ElementwiseLossOf<Accumulate<T>>& of
   });
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                                 \
-  template cudaError_t elementwise_loss(const ElementwiseLossOf<Accumulate<T>>&, std::int64_t, const T*, const Accumulate<T>*, \
-                                        double*, double*, cudaStream_t);                                                       \
-  template cudaError_t elementwise_loss_backward(const ElementwiseLossOf<Accumulate<T>>&, std::int64_t, const T*,              \
-                                                 const Accumulate<T>*, const ScalarArgument<Accumulate<T>>&, T*, bool,         \
-                                                 cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
+TRIREME_INSTANTIATE(FLOATS, elementwise_loss)
+TRIREME_INSTANTIATE(FLOATS, elementwise_loss_backward)
 
 }  // namespace trireme::ops::cuda

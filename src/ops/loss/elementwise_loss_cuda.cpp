@@ -4,6 +4,7 @@
 #include "device/cuda/stream.hpp"
 #include "ops/loss/elementwise_loss_on.hpp"
 #include "ops/reduce/reduce_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -29,9 +30,7 @@ void ElementwiseLosses<Cuda>::backward(const ElementwiseLossOf<Accumulate<T>>& l
              "elementwise_loss_backward");
 }
 
-TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(float, Cuda);
-TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(double, Cuda);
-TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(bfloat16, Cuda);
-TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, elementwise_loss, Cuda)
+TRIREME_INSTANTIATE(FLOATS, elementwise_loss_backward, Cuda)
 
 }  // namespace trireme::ops

@@ -38,10 +38,4 @@ void elementwise_loss_backward(ElementwiseLoss kind, const Tensor<T, D>& x, cons
   ElementwiseLosses<D>::backward(loss, x.numel(), x.data(), target.data(), argument_of(scale), dx.data(), accumulate);
 }
 
-#define TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(T, D)                                                                   \
-  template Scalar<double, D> elementwise_loss(ElementwiseLoss, const Tensor<T, D>&, const Tensor<Accumulate<T>, D>&, \
-                                              const ElementwiseLossOptions&);                                        \
-  template void elementwise_loss_backward(ElementwiseLoss, const Tensor<T, D>&, const Tensor<Accumulate<T>, D>&,     \
-                                          const ScalarFor<T, D>&, Tensor<T, D>&, bool, const ElementwiseLossOptions&)
-
 }  // namespace trireme::ops

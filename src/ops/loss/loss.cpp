@@ -5,6 +5,7 @@
 #include "ops/elementwise/floats.hpp"
 #include "ops/loss/loss_on.hpp"
 #include "ops/reduce/softmax_kernels.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/math/exponential.hpp"
 
 namespace trireme::ops {
@@ -167,10 +168,12 @@ void CrossEntropy<Cpu>::losses(const CrossEntropyRows<T>& of, const Accumulate<T
   });
 }
 
-TRIREME_INSTANTIATE_CROSS_ENTROPY(float, Cpu);
-TRIREME_INSTANTIATE_CROSS_ENTROPY(double, Cpu);
-TRIREME_INSTANTIATE_CROSS_ENTROPY(bfloat16, Cpu);
-TRIREME_INSTANTIATE_CROSS_ENTROPY(float16, Cpu);
-TRIREME_INSTANTIATE_CROSS_ENTROPY_RESULT(Cpu);
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_sums, Cpu)
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_in_place, Cpu)
+TRIREME_INSTANTIATE(FLOATS, cross_entropy, Cpu)
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_backward, Cpu)
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_rows, Cpu)
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_rows_backward, Cpu)
+TRIREME_INSTANCE(Cpu, cross_entropy_result)
 
 }  // namespace trireme::ops

@@ -1,6 +1,7 @@
 #include "ops/base/rows.cuh"
 #include "ops/loss/loss_body.hpp"
 #include "ops/loss/loss_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 namespace {
@@ -60,15 +61,9 @@ cudaError_t cross_entropy_backward(const CrossEntropyLaunch<T>& launch, const Ac
       dlogits);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                    \
-  template cudaError_t cross_entropy_sums(const CrossEntropyLaunch<T>&, Accumulate<T>*, double*, double*);        \
-  template cudaError_t cross_entropy_in_place(const CrossEntropyLaunch<T>&, Accumulate<T>, T*, double*, double*); \
-  template cudaError_t cross_entropy_losses(const CrossEntropyLaunch<T>&, const Accumulate<T>*, Accumulate<T>*);  \
-  template cudaError_t cross_entropy_backward(const CrossEntropyLaunch<T>&, const Accumulate<T>*,                 \
-                                              const CrossEntropyScale<Accumulate<T>>&, T*)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_sums)
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_in_place)
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_losses)
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_backward)
 
 }  // namespace trireme::ops::cuda

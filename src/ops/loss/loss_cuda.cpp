@@ -4,6 +4,7 @@
 #include "device/cuda/stream.hpp"
 #include "ops/loss/loss_on.hpp"
 #include "ops/reduce/reduce_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -59,10 +60,12 @@ void CrossEntropy<Cuda>::backward(const CrossEntropyRows<T>& rows, const Accumul
              "cross_entropy_backward");
 }
 
-TRIREME_INSTANTIATE_CROSS_ENTROPY(float, Cuda);
-TRIREME_INSTANTIATE_CROSS_ENTROPY(double, Cuda);
-TRIREME_INSTANTIATE_CROSS_ENTROPY(bfloat16, Cuda);
-TRIREME_INSTANTIATE_CROSS_ENTROPY(float16, Cuda);
-TRIREME_INSTANTIATE_CROSS_ENTROPY_RESULT(Cuda);
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_sums, Cuda)
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_in_place, Cuda)
+TRIREME_INSTANTIATE(FLOATS, cross_entropy, Cuda)
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_backward, Cuda)
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_rows, Cuda)
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_rows_backward, Cuda)
+TRIREME_INSTANCE(Cuda, cross_entropy_result)
 
 }  // namespace trireme::ops

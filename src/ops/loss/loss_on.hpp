@@ -129,23 +129,4 @@ void cross_entropy_rows_backward(const Tensor<T, D>& logits, const Tensor<std::i
   CrossEntropy<D>::backward(rows, exponentials.data(), {.of_all = {}, .of_rows = dlosses.data()}, dlogits.data());
 }
 
-#define TRIREME_INSTANTIATE_CROSS_ENTROPY(T, D)                                                                                \
-  template void cross_entropy_sums(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, Tensor<Accumulate<T>, D>&,             \
-                                   Tensor<double, D>&, const CrossEntropyOptions<Accumulate<T>, D>&);                          \
-  template void cross_entropy_in_place(Tensor<T, D>&, const Tensor<std::int32_t, D>&, Accumulate<T>, Tensor<double, D>&,       \
-                                       const CrossEntropyOptions<Accumulate<T>, D>&);                                          \
-  template CrossEntropyResult<D> cross_entropy(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, Tensor<Accumulate<T>, D>&, \
-                                               const CrossEntropyOptions<Accumulate<T>, D>&);                                  \
-  template void cross_entropy_backward(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, const Tensor<Accumulate<T>, D>&,   \
-                                       const ScalarFor<T, D>&, Tensor<T, D>&, const CrossEntropyOptions<Accumulate<T>, D>&);   \
-  template void cross_entropy_rows(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, const Tensor<Accumulate<T>, D>&,       \
-                                   Tensor<Accumulate<T>, D>&, const CrossEntropyOptions<Accumulate<T>, D>&);                   \
-  template void cross_entropy_rows_backward(const Tensor<T, D>&, const Tensor<std::int32_t, D>&,                               \
-                                            const Tensor<Accumulate<T>, D>&, const Tensor<Accumulate<T>, D>&, Tensor<T, D>&,   \
-                                            const CrossEntropyOptions<Accumulate<T>, D>&)
-
-#define TRIREME_INSTANTIATE_CROSS_ENTROPY_RESULT(D)                                                                          \
-  template CrossEntropyResult<> cross_entropy_result(const Tensor<double, D>&, const Tensor<std::int32_t, D>&, std::int64_t, \
-                                                     std::int32_t)
-
 }  // namespace trireme::ops

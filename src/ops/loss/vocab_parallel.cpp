@@ -7,6 +7,7 @@
 #include "ops/elementwise/floats.hpp"
 #include "ops/loss/vocab_parallel_on.hpp"
 #include "ops/reduce/softmax_kernels.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -134,11 +135,10 @@ void VocabParallel<Cpu>::partial_cross_entropy_backward(const HeldClasses<T>& ro
   });
 }
 
-TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(float, Cpu);
-TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(double, Cpu);
-TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(bfloat16, Cpu);
-TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(float16, Cpu);
-TRIREME_INSTANTIATE_EMBEDDING_PART(float, Cpu);
-TRIREME_INSTANTIATE_EMBEDDING_PART(double, Cpu);
+TRIREME_INSTANTIATE(FLOATS, partial_cross_entropy, Cpu)
+TRIREME_INSTANTIATE(FLOATS, partial_cross_entropy_backward, Cpu)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, embedding_part, Cpu)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, embedding_part_backward, Cpu)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, join_cross_entropy, Cpu)
 
 }  // namespace trireme::ops

@@ -1,6 +1,7 @@
 #include "ops/base/rows.cuh"
 #include "ops/loss/vocab_parallel_body.hpp"
 #include "ops/loss/vocab_parallel_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -44,20 +45,9 @@ cudaError_t join_cross_entropy(const CrossEntropyParts<A>& parts, A* exponential
   return status == cudaSuccess ? by_one_block(stream, JoinedTotal{parts.targets, losses, parts.rows, sums}) : status;
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                     \
-  template cudaError_t partial_cross_entropy(const HeldClasses<T>&, Accumulate<T>*, Accumulate<T>*, cudaStream_t); \
-  template cudaError_t partial_cross_entropy_backward(const HeldClasses<T>&, const Accumulate<T>*,                 \
-                                                      const ScalarArgument<Accumulate<T>>&, T*, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
-
-#define TRIREME_INSTANTIATE(T)                                                        \
-  template cudaError_t gather_held_rows(const HeldRows&, const T*, T*, cudaStream_t); \
-  template cudaError_t join_cross_entropy(const CrossEntropyParts<T>&, T*, double*, double*, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(FLOATS, partial_cross_entropy)
+TRIREME_INSTANTIATE(FLOATS, partial_cross_entropy_backward)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, gather_held_rows)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, join_cross_entropy)
 
 }  // namespace trireme::ops::cuda

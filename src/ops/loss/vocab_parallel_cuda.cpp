@@ -4,6 +4,7 @@
 #include "device/cuda/stream.hpp"
 #include "ops/embedding/scatter_gradients_cuda.hpp"
 #include "ops/loss/vocab_parallel_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -48,11 +49,10 @@ void VocabParallel<Cuda>::partial_cross_entropy_backward(const HeldClasses<T>& r
              "partial_cross_entropy_backward");
 }
 
-TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(float, Cuda);
-TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(double, Cuda);
-TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(bfloat16, Cuda);
-TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(float16, Cuda);
-TRIREME_INSTANTIATE_EMBEDDING_PART(float, Cuda);
-TRIREME_INSTANTIATE_EMBEDDING_PART(double, Cuda);
+TRIREME_INSTANTIATE(FLOATS, partial_cross_entropy, Cuda)
+TRIREME_INSTANTIATE(FLOATS, partial_cross_entropy_backward, Cuda)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, embedding_part, Cuda)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, embedding_part_backward, Cuda)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, join_cross_entropy, Cuda)
 
 }  // namespace trireme::ops

@@ -91,16 +91,4 @@ void partial_cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std
   VocabParallel<D>::partial_cross_entropy_backward(rows, exponentials.data(), argument_of(scale), dlogits.data());
 }
 
-#define TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(T, D)                                                                \
-  template void partial_cross_entropy(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, const VocabRange&,          \
-                                      Tensor<Accumulate<T>, D>&, Tensor<Accumulate<T>, D>&);                           \
-  template void partial_cross_entropy_backward(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, const VocabRange&, \
-                                               const Tensor<Accumulate<T>, D>&, const ScalarFor<T, D>&, Tensor<T, D>&)
-
-#define TRIREME_INSTANTIATE_EMBEDDING_PART(T, D)                                                                               \
-  template void embedding_part(const Tensor<std::int32_t, D>&, const Tensor<T, D>&, const VocabRange&, Tensor<T, D>&);         \
-  template void embedding_part_backward(const Tensor<std::int32_t, D>&, const Tensor<T, D>&, const VocabRange&, Tensor<T, D>&, \
-                                        bool);                                                                                 \
-  template CrossEntropyResult<D> join_cross_entropy(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, Tensor<T, D>&)
-
 }  // namespace trireme::ops

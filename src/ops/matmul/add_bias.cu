@@ -1,6 +1,7 @@
 #include "ops/base/rows.cuh"
 #include "ops/matmul/add_bias_body.hpp"
 #include "ops/matmul/add_bias_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -13,9 +14,6 @@ cudaError_t add_bias(T* y, const Accumulate<T>* bias, std::int64_t count, std::i
       },
       y, bias);
 }
-template cudaError_t add_bias(float*, const float*, std::int64_t, std::int64_t, cudaStream_t);
-template cudaError_t add_bias(double*, const double*, std::int64_t, std::int64_t, cudaStream_t);
-template cudaError_t add_bias(bfloat16*, const float*, std::int64_t, std::int64_t, cudaStream_t);
-template cudaError_t add_bias(float16*, const float*, std::int64_t, std::int64_t, cudaStream_t);
+TRIREME_INSTANTIATE(FLOATS, add_bias)
 
 }  // namespace trireme::ops::cuda

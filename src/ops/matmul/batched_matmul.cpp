@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ops/matmul/batched_matmul_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -64,11 +65,8 @@ void BatchedMatmul<Cpu>::run(const Tensor<T, Cpu>& a, const Tensor<T, Cpu>& b, T
   if (num_matrices(batch) == 0 && !options.accumulate) std::fill_n(c.data(), c.numel(), C(0.0f));
 }
 
-TRIREME_INSTANTIATE_BATCHED_MATMUL(float, Cpu);
-TRIREME_INSTANTIATE_BATCHED_MATMUL(double, Cpu);
-TRIREME_INSTANTIATE_BATCHED_MATMUL(bfloat16, Cpu);
-TRIREME_INSTANTIATE_BATCHED_MATMUL(float16, Cpu);
-TRIREME_INSTANTIATE_BATCHED_MATMUL_TO_FLOAT(bfloat16, Cpu);
-TRIREME_INSTANTIATE_BATCHED_MATMUL_TO_FLOAT(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, batched_matmul, Cpu)
+TRIREME_EACH(FLOATS, TRIREME_BATCHED_MATMUL_BACKWARD, Cpu)
+TRIREME_INSTANTIATE(HALVES, batched_matmul_backward, Cpu, float)
 
 }  // namespace trireme::ops

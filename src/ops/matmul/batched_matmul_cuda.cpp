@@ -2,6 +2,7 @@
 #include "ops/matmul/matmul_on.hpp"
 #include "ops/matmul/matmul_plans_cuda.hpp"
 #include "ops/matmul/strided_batches_cuda.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/device/cuda.hpp"
 
 namespace trireme::ops {
@@ -40,11 +41,8 @@ void BatchedMatmul<Cuda>::run(const Tensor<T, Cuda>& a, const Tensor<T, Cuda>& b
   }
 }
 
-TRIREME_INSTANTIATE_BATCHED_MATMUL(float, Cuda);
-TRIREME_INSTANTIATE_BATCHED_MATMUL(double, Cuda);
-TRIREME_INSTANTIATE_BATCHED_MATMUL(bfloat16, Cuda);
-TRIREME_INSTANTIATE_BATCHED_MATMUL(float16, Cuda);
-TRIREME_INSTANTIATE_BATCHED_MATMUL_TO_FLOAT(bfloat16, Cuda);
-TRIREME_INSTANTIATE_BATCHED_MATMUL_TO_FLOAT(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, batched_matmul, Cuda)
+TRIREME_EACH(FLOATS, TRIREME_BATCHED_MATMUL_BACKWARD, Cuda)
+TRIREME_INSTANTIATE(HALVES, batched_matmul_backward, Cuda, float)
 
 }  // namespace trireme::ops

@@ -87,10 +87,6 @@ void batched_matmul_backward(const BatchedMatmulBackward<T, D, G>& pass) {
   }
 }
 
-#define TRIREME_INSTANTIATE_BATCHED_MATMUL(T, D)                                                        \
-  template void batched_matmul(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, MatmulOptions); \
-  template void batched_matmul_backward(const BatchedMatmulBackward<T, D>&)
-#define TRIREME_INSTANTIATE_BATCHED_MATMUL_TO_FLOAT(T, D) \
-  template void batched_matmul_backward(const BatchedMatmulBackward<T, D, float>&)
+#define TRIREME_BATCHED_MATMUL_BACKWARD(T, D) TRIREME_INSTANCE(T, batched_matmul_backward, D, T)
 
 }  // namespace trireme::ops

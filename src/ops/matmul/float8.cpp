@@ -3,6 +3,7 @@
 #include "ops/base/parallel.hpp"
 #include "ops/matmul/float8_body.hpp"
 #include "ops/matmul/float8_on.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/ops/elementwise/cast.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 
@@ -81,6 +82,17 @@ void Float8Products<Cpu>::multiply(const Float8Operand<F, Cpu>& a, const Float8O
   }
 }
 
-TRIREME_INSTANTIATE_FLOAT8(Cpu);
+TRIREME_INSTANCE(Cpu, push_amax)
+TRIREME_INSTANCE(float, amax, Cpu)
+TRIREME_INSTANCE(bfloat16, amax, Cpu)
+TRIREME_INSTANTIATE(FLOAT8S, float8_scale, Cpu)
+TRIREME_INSTANTIATE(FLOAT8S, delayed_float8_scale, float, Cpu)
+TRIREME_INSTANTIATE(FLOAT8S, delayed_float8_scale, bfloat16, Cpu)
+TRIREME_INSTANCE(float, quantize, float8_e4m3, Cpu)
+TRIREME_INSTANCE(float, quantize, float8_e5m2, Cpu)
+TRIREME_INSTANCE(bfloat16, quantize, float8_e4m3, Cpu)
+TRIREME_INSTANCE(bfloat16, quantize, float8_e5m2, Cpu)
+TRIREME_INSTANTIATE(FLOAT8S, float8_matmul, float, Cpu)
+TRIREME_INSTANTIATE(FLOAT8S, float8_matmul, bfloat16, Cpu)
 
 }  // namespace trireme::ops

@@ -1,5 +1,6 @@
 #include "ops/base/rows.cuh"
 #include "ops/matmul/float8_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 namespace {
@@ -44,8 +45,7 @@ cudaError_t quantize(const QuantizeTile<T, F>& body, cudaStream_t stream) {
 
 template cudaError_t amax_parts(const float*, std::int64_t, const Amaxes&, float*, cudaStream_t);
 template cudaError_t amax_parts(const bfloat16*, std::int64_t, const Amaxes&, float*, cudaStream_t);
-template cudaError_t float8_scale(const ScaleOfAmaxes<float8_e4m3>&, cudaStream_t);
-template cudaError_t float8_scale(const ScaleOfAmaxes<float8_e5m2>&, cudaStream_t);
+TRIREME_INSTANTIATE(FLOAT8S, float8_scale)
 template cudaError_t quantize(const QuantizeTile<float, float8_e4m3>&, cudaStream_t);
 template cudaError_t quantize(const QuantizeTile<float, float8_e5m2>&, cudaStream_t);
 template cudaError_t quantize(const QuantizeTile<bfloat16, float8_e4m3>&, cudaStream_t);

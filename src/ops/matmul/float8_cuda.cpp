@@ -5,6 +5,7 @@
 #include "ops/matmul/bias_cuda.hpp"
 #include "ops/matmul/float8_on.hpp"
 #include "ops/matmul/matmul_plans_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -79,6 +80,17 @@ void Float8Products<Cuda>::multiply(const Float8Operand<F, Cuda>& a, const Float
                                       .scale_b = b.scale.data()});
 }
 
-TRIREME_INSTANTIATE_FLOAT8(Cuda);
+TRIREME_INSTANCE(Cuda, push_amax)
+TRIREME_INSTANCE(float, amax, Cuda)
+TRIREME_INSTANCE(bfloat16, amax, Cuda)
+TRIREME_INSTANTIATE(FLOAT8S, float8_scale, Cuda)
+TRIREME_INSTANTIATE(FLOAT8S, delayed_float8_scale, float, Cuda)
+TRIREME_INSTANTIATE(FLOAT8S, delayed_float8_scale, bfloat16, Cuda)
+TRIREME_INSTANCE(float, quantize, float8_e4m3, Cuda)
+TRIREME_INSTANCE(float, quantize, float8_e5m2, Cuda)
+TRIREME_INSTANCE(bfloat16, quantize, float8_e4m3, Cuda)
+TRIREME_INSTANCE(bfloat16, quantize, float8_e5m2, Cuda)
+TRIREME_INSTANTIATE(FLOAT8S, float8_matmul, float, Cuda)
+TRIREME_INSTANTIATE(FLOAT8S, float8_matmul, bfloat16, Cuda)
 
 }  // namespace trireme::ops

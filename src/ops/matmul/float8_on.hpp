@@ -86,23 +86,4 @@ void float8_matmul(const Float8Operand<F, D>& a, const Float8Operand<float8_e4m3
   Float8Products<D>::multiply(a, b, bias, c, accumulate);
 }
 
-#define TRIREME_INSTANTIATE_FLOAT8_QUANTIZE(T, D)                                                                   \
-  template void amax(const Tensor<T, D>&, Tensor<float, D>&);                                                       \
-  template void delayed_float8_scale<float8_e4m3>(const Tensor<T, D>&, const Tensor<float, D>&, Tensor<float, D>&); \
-  template void delayed_float8_scale<float8_e5m2>(const Tensor<T, D>&, const Tensor<float, D>&, Tensor<float, D>&); \
-  template void quantize(const Tensor<T, D>&, const Quantized<float8_e4m3, D>&);                                    \
-  template void quantize(const Tensor<T, D>&, const Quantized<float8_e5m2, D>&)
-#define TRIREME_INSTANTIATE_FLOAT8_TYPE(F, D)                                                                            \
-  template void float8_scale<F>(const Tensor<float, D>&, Tensor<float, D>&);                                             \
-  template void float8_matmul(const Float8Operand<F, D>&, const Float8Operand<float8_e4m3, D>&, const Tensor<float, D>&, \
-                              Tensor<bfloat16, D>&, bool);                                                               \
-  template void float8_matmul(const Float8Operand<F, D>&, const Float8Operand<float8_e4m3, D>&, const Tensor<float, D>&, \
-                              Tensor<float, D>&, bool)
-#define TRIREME_INSTANTIATE_FLOAT8(D)                                  \
-  template void push_amax(const Tensor<float, D>&, Tensor<float, D>&); \
-  TRIREME_INSTANTIATE_FLOAT8_QUANTIZE(float, D);                       \
-  TRIREME_INSTANTIATE_FLOAT8_QUANTIZE(bfloat16, D);                    \
-  TRIREME_INSTANTIATE_FLOAT8_TYPE(float8_e4m3, D);                     \
-  TRIREME_INSTANTIATE_FLOAT8_TYPE(float8_e5m2, D)
-
 }  // namespace trireme::ops

@@ -1,4 +1,5 @@
 #include "ops/matmul/linear_gelu_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -16,9 +17,7 @@ bool LinearGelu<Cpu>::backward(const MatmulShape&, const Tensor<T, Cpu>&, const 
   return false;
 }
 
-TRIREME_INSTANTIATE_LINEAR_GELU(float, Cpu);
-TRIREME_INSTANTIATE_LINEAR_GELU(double, Cpu);
-TRIREME_INSTANTIATE_LINEAR_GELU(bfloat16, Cpu);
-TRIREME_INSTANTIATE_LINEAR_GELU(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, linear_gelu, Cpu)
+TRIREME_INSTANTIATE(FLOATS, linear_gelu_backward, Cpu)
 
 }  // namespace trireme::ops

@@ -1,6 +1,7 @@
 #include "ops/matmul/bias_cuda.hpp"
 #include "ops/matmul/linear_gelu_on.hpp"
 #include "ops/matmul/matmul_plans_cuda.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/device/cuda.hpp"
 
 namespace trireme::ops {
@@ -32,9 +33,7 @@ bool LinearGelu<Cuda>::backward(const MatmulShape& shape, const Tensor<T, Cuda>&
                 {.a = dy.data(), .b = weight.data(), .gelu_input = gelu_input.data(), .c = dx.data()});
 }
 
-TRIREME_INSTANTIATE_LINEAR_GELU(float, Cuda);
-TRIREME_INSTANTIATE_LINEAR_GELU(double, Cuda);
-TRIREME_INSTANTIATE_LINEAR_GELU(bfloat16, Cuda);
-TRIREME_INSTANTIATE_LINEAR_GELU(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, linear_gelu, Cuda)
+TRIREME_INSTANTIATE(FLOATS, linear_gelu_backward, Cuda)
 
 }  // namespace trireme::ops

@@ -50,9 +50,4 @@ void linear_gelu_backward(const Tensor<T, D>& dy, const Tensor<T, D>& weight, co
   activation_backward(Activation::gelu_tanh, gelu_input, dx, dx, false);
 }
 
-#define TRIREME_INSTANTIATE_LINEAR_GELU(T, D)                                                                         \
-  template void linear_gelu(const Tensor<T, D>&, const Tensor<T, D>&, const Tensor<Accumulate<T>, D>&, Tensor<T, D>&, \
-                            Tensor<T, D>&);                                                                           \
-  template void linear_gelu_backward(const Tensor<T, D>&, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&)
-
 }  // namespace trireme::ops

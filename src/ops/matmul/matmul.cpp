@@ -4,6 +4,7 @@
 #include "ops/matmul/matmul_on.hpp"
 #include "ops/matmul/matmul_plan.hpp"
 #include "ops/matmul/packed_product.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -29,11 +30,8 @@ void Matmul<Cpu>::run(MatmulShape shape, const Tensor<T, Cpu>& a, const Tensor<T
   run_matmul(shape, a.data(), b.data(), bias, c.data());
 }
 
-TRIREME_INSTANTIATE_MATMUL(float, Cpu);
-TRIREME_INSTANTIATE_MATMUL(double, Cpu);
-TRIREME_INSTANTIATE_MATMUL(bfloat16, Cpu);
-TRIREME_INSTANTIATE_MATMUL(float16, Cpu);
-TRIREME_INSTANTIATE_MATMUL_TO_FLOAT(bfloat16, Cpu);
-TRIREME_INSTANTIATE_MATMUL_TO_FLOAT(float16, Cpu);
+TRIREME_EACH(FLOATS, TRIREME_MATMUL, Cpu)
+TRIREME_INSTANTIATE(HALVES, matmul, float, Cpu)
+TRIREME_INSTANTIATE(FLOATS, linear, Cpu)
 
 }  // namespace trireme::ops

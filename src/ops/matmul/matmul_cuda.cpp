@@ -6,6 +6,7 @@
 #include "ops/matmul/bias_cuda.hpp"
 #include "ops/matmul/matmul_on.hpp"
 #include "ops/matmul/matmul_plans_cuda.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/device/cuda.hpp"
 
 namespace trireme::ops {
@@ -32,11 +33,8 @@ void Matmul<Cuda>::run(MatmulShape shape, const Tensor<T, Cuda>& a, const Tensor
   device::check_cuda(cuda::add_bias(c.data(), bias.data(), c.numel(), shape.n, device::native_stream()), "add_bias");
 }
 
-TRIREME_INSTANTIATE_MATMUL(float, Cuda);
-TRIREME_INSTANTIATE_MATMUL(double, Cuda);
-TRIREME_INSTANTIATE_MATMUL(bfloat16, Cuda);
-TRIREME_INSTANTIATE_MATMUL(float16, Cuda);
-TRIREME_INSTANTIATE_MATMUL_TO_FLOAT(bfloat16, Cuda);
-TRIREME_INSTANTIATE_MATMUL_TO_FLOAT(float16, Cuda);
+TRIREME_EACH(FLOATS, TRIREME_MATMUL, Cuda)
+TRIREME_INSTANTIATE(HALVES, matmul, float, Cuda)
+TRIREME_INSTANTIATE(FLOATS, linear, Cuda)
 
 }  // namespace trireme::ops

@@ -56,10 +56,6 @@ void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accu
   Matmul<D>::template run<T, T>(shape, x, weight, bias, y);
 }
 
-#define TRIREME_INSTANTIATE_MATMUL(T, D)                                                        \
-  template void matmul(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, MatmulOptions); \
-  template void linear(const Tensor<T, D>&, const Tensor<T, D>&, const Tensor<Accumulate<T>, D>&, Tensor<T, D>&, LinearUse)
-#define TRIREME_INSTANTIATE_MATMUL_TO_FLOAT(T, D) \
-  template void matmul(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<float, D>&, MatmulOptions)
+#define TRIREME_MATMUL(T, D) TRIREME_INSTANCE(T, matmul, T, D)
 
 }  // namespace trireme::ops

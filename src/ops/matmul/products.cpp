@@ -1,10 +1,11 @@
 #include "ops/matmul/products_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme {
 
-TRIREME_INSTANTIATE_PRODUCTS(float, Cpu);
-TRIREME_INSTANTIATE_PRODUCTS(double, Cpu);
-TRIREME_INSTANTIATE_PRODUCTS(bfloat16, Cpu);
-TRIREME_INSTANTIATE_PRODUCTS(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, matmul, Cpu)
+TRIREME_INSTANTIATE(FLOATS, outer, Cpu)
+TRIREME_INSTANTIATE(FLOATS, dot, Cpu)
+TRIREME_EACH(FLOATS, TRIREME_EINSUMS, Cpu)
 
 }  // namespace trireme

@@ -1,10 +1,11 @@
 #include "ops/matmul/products_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme {
 
-TRIREME_INSTANTIATE_PRODUCTS(float, Cuda);
-TRIREME_INSTANTIATE_PRODUCTS(double, Cuda);
-TRIREME_INSTANTIATE_PRODUCTS(bfloat16, Cuda);
-TRIREME_INSTANTIATE_PRODUCTS(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, matmul, Cuda)
+TRIREME_INSTANTIATE(FLOATS, outer, Cuda)
+TRIREME_INSTANTIATE(FLOATS, dot, Cuda)
+TRIREME_EACH(FLOATS, TRIREME_EINSUMS, Cuda)
 
 }  // namespace trireme

@@ -65,13 +65,8 @@ Tensor<T, D> einsum(std::string_view equation, const Tensor<T, D>& x) {
   return ops::run_einsum<Tensor<T, D>>(ops::einsum_plan(equation, {x.shape()}), {x}, ops::EinsumOfTensors<T, D>());
 }
 
-}  // namespace trireme
+#define TRIREME_EINSUMS(T, D)                                                               \
+  template Tensor<T, D> einsum(std::string_view, const Tensor<T, D>&, const Tensor<T, D>&); \
+  template Tensor<T, D> einsum(std::string_view, const Tensor<T, D>&);
 
-// clang-format off
-#define TRIREME_INSTANTIATE_PRODUCTS(T, D)                                                         \
-  template Tensor<T, D> matmul(const Tensor<T, D>&, const Tensor<T, D>&);                          \
-  template Tensor<T, D> outer(const Tensor<T, D>&, const Tensor<T, D>&);                           \
-  template Tensor<T, D> dot(const Tensor<T, D>&, const Tensor<T, D>&);                             \
-  template Tensor<T, D> einsum(std::string_view, const Tensor<T, D>&, const Tensor<T, D>&);        \
-  template Tensor<T, D> einsum(std::string_view, const Tensor<T, D>&)
-// clang-format on
+}  // namespace trireme

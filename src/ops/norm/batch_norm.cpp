@@ -2,6 +2,7 @@
 
 #include "ops/norm/batch_norm_on.hpp"
 #include "ops/norm/channels.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -85,11 +86,12 @@ void BatchNorm<Cpu>::backward(const BatchNormBackward<T, Cpu>& pass, const Batch
                         .accumulate_dx = gradient.accumulate_dx});
 }
 
-TRIREME_INSTANTIATE_BATCH_NORM(float, Cpu);
-TRIREME_INSTANTIATE_BATCH_NORM(double, Cpu);
-TRIREME_INSTANTIATE_BATCH_NORM(bfloat16, Cpu);
-TRIREME_INSTANTIATE_BATCH_NORM(float16, Cpu);
-TRIREME_INSTANTIATE_BATCH_NORM_STATISTICS(float, Cpu);
-TRIREME_INSTANTIATE_BATCH_NORM_STATISTICS(double, Cpu);
+TRIREME_INSTANTIATE(FLOATS, batch_norm_sums, Cpu)
+TRIREME_INSTANTIATE(FLOATS, batch_norm, Cpu)
+TRIREME_INSTANTIATE(FLOATS, batch_norm_backward_sums, Cpu)
+TRIREME_INSTANTIATE(FLOATS, batch_norm_backward, Cpu)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, batch_norm_statistics, Cpu)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, batch_norm_running_statistics, Cpu)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, batch_norm_weight_gradient, Cpu)
 
 }  // namespace trireme::ops

@@ -1,6 +1,7 @@
 #include "ops/base/map.cuh"
 #include "ops/base/rows.cuh"
 #include "ops/norm/batch_norm_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace kernels {
@@ -131,24 +132,13 @@ cudaError_t batch_norm_backward(const BatchNormGradientPointers<T>& pass, std::i
       pass.of.x, pass.of.y, pass.of.dy, pass.dx);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                              \
-  template cudaError_t sum_channel_parts(const T*, std::int64_t, std::int64_t, std::int64_t, double*, cudaStream_t);        \
-  template cudaError_t sum_channel_gradient_parts(const BatchNormSumPointers<T>&, std::int64_t, std::int64_t, std::int64_t, \
-                                                  double*, cudaStream_t);                                                   \
-  template cudaError_t batch_norm(const BatchNormPointers<T>&, std::int64_t, std::int64_t, cudaStream_t);                   \
-  template cudaError_t batch_norm_backward(const BatchNormGradientPointers<T>&, std::int64_t, std::int64_t, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
-
-#define TRIREME_INSTANTIATE(A)                                                                               \
-  template cudaError_t batch_statistics(const BatchStatistics<A>&, cudaStream_t);                            \
-  template cudaError_t running_statistics(const RunningStatisticsOfChannel<A>&, std::int64_t, cudaStream_t); \
-  template cudaError_t batch_norm_weight_gradient(const double*, std::int64_t, A*, bool, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(FLOATS, sum_channel_parts)
+TRIREME_INSTANTIATE(FLOATS, sum_channel_gradient_parts)
+TRIREME_INSTANTIATE(FLOATS, batch_norm)
+TRIREME_INSTANTIATE(FLOATS, batch_norm_backward)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, batch_statistics)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, running_statistics)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, batch_norm_weight_gradient)
 
 }  // namespace cuda
 }  // namespace trireme::ops

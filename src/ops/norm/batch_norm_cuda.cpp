@@ -4,6 +4,7 @@
 #include "device/cuda/stream.hpp"
 #include "ops/norm/batch_norm_on.hpp"
 #include "ops/reduce/reduce_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -101,11 +102,12 @@ void BatchNorm<Cuda>::backward(const BatchNormBackward<T, Cuda>& pass, const Bat
              "batch_norm_backward");
 }
 
-TRIREME_INSTANTIATE_BATCH_NORM(float, Cuda);
-TRIREME_INSTANTIATE_BATCH_NORM(double, Cuda);
-TRIREME_INSTANTIATE_BATCH_NORM(bfloat16, Cuda);
-TRIREME_INSTANTIATE_BATCH_NORM(float16, Cuda);
-TRIREME_INSTANTIATE_BATCH_NORM_STATISTICS(float, Cuda);
-TRIREME_INSTANTIATE_BATCH_NORM_STATISTICS(double, Cuda);
+TRIREME_INSTANTIATE(FLOATS, batch_norm_sums, Cuda)
+TRIREME_INSTANTIATE(FLOATS, batch_norm, Cuda)
+TRIREME_INSTANTIATE(FLOATS, batch_norm_backward_sums, Cuda)
+TRIREME_INSTANTIATE(FLOATS, batch_norm_backward, Cuda)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, batch_norm_statistics, Cuda)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, batch_norm_running_statistics, Cuda)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, batch_norm_weight_gradient, Cuda)
 
 }  // namespace trireme::ops

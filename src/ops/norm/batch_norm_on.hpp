@@ -139,16 +139,4 @@ void batch_norm_backward(const BatchNormBackward<T, D>& pass, const Tensor<doubl
   BatchNorm<D>::backward(pass, {.sums = sums, .rows = rows, .dx = dx, .accumulate_dx = accumulate_dx});
 }
 
-// For an element type, and for what it is computed in.
-#define TRIREME_INSTANTIATE_BATCH_NORM(T, D)                                                                       \
-  template void batch_norm_sums(const Tensor<T, D>&, Tensor<double, D>&);                                          \
-  template void batch_norm(const BatchNormForward<T, D>&);                                                         \
-  template void batch_norm_backward_sums(const BatchNormBackward<T, D>&, Tensor<double, D>&, const Tensor<T, D>&); \
-  template void batch_norm_backward(const BatchNormBackward<T, D>&, const Tensor<double, D>&, double, Tensor<T, D>&, bool)
-#define TRIREME_INSTANTIATE_BATCH_NORM_STATISTICS(A, D)                                                             \
-  template void batch_norm_statistics(const BatchNormStatistics<A, D>&);                                            \
-  template void batch_norm_running_statistics(const Tensor<A, D>&, const Tensor<A, D>&, double, Tensor<double, D>&, \
-                                              Tensor<double, D>&);                                                  \
-  template void batch_norm_weight_gradient(const Tensor<double, D>&, Tensor<A, D>&, bool)
-
 }  // namespace trireme::ops

@@ -5,6 +5,7 @@
 #include "ops/base/row_parts.hpp"
 #include "ops/elementwise/floats.hpp"
 #include "ops/norm/channels_kernels.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -189,15 +190,9 @@ void channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm, con
   });
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                               \
-  template void sum_channels(const ChannelRows<T>&, double*);                                                                \
-  template void normalize_channels(const ChannelRows<T>&, const ChannelNorm<T>&, const T*, bool, T*);                        \
-  template void sum_channel_gradients(const ChannelRows<T>&, const ChannelNorm<T>&, const PassedGradients<T>&, T*, double*); \
-  template void channel_gradients(const ChannelRows<T>&, const ChannelNorm<T>&, const ChannelGradients<T>&);
-TRIREME_INSTANTIATE(float)
-TRIREME_INSTANTIATE(double)
-TRIREME_INSTANTIATE(bfloat16)
-TRIREME_INSTANTIATE(float16)
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(FLOATS, sum_channels)
+TRIREME_INSTANTIATE(FLOATS, normalize_channels)
+TRIREME_INSTANTIATE(FLOATS, sum_channel_gradients)
+TRIREME_INSTANTIATE(FLOATS, channel_gradients)
 
 }  // namespace trireme::ops

@@ -4,6 +4,7 @@
 #include "ops/base/parallel.hpp"
 #include "ops/norm/channels.hpp"
 #include "ops/norm/group_norm_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -109,9 +110,7 @@ void GroupNorm<Cpu>::backward(const GroupNormSizes& sizes, const GroupNormBackwa
   write(pass.dweight, pass.accumulate_dweight, 1);
 }
 
-TRIREME_INSTANTIATE_GROUP_NORM(float, Cpu);
-TRIREME_INSTANTIATE_GROUP_NORM(double, Cpu);
-TRIREME_INSTANTIATE_GROUP_NORM(bfloat16, Cpu);
-TRIREME_INSTANTIATE_GROUP_NORM(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, group_norm, Cpu)
+TRIREME_INSTANTIATE(FLOATS, group_norm_backward, Cpu)
 
 }  // namespace trireme::ops

@@ -1,5 +1,6 @@
 #include "ops/base/rows.cuh"
 #include "ops/norm/group_norm_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 namespace {
@@ -28,13 +29,8 @@ cudaError_t group_norm_weight_gradient(const GroupNormWeightGradient<T>& body, c
   return device::for_each_index(body.parts * body.in.sizes.channels, stream, body);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                         \
-  template cudaError_t group_norm(const NormalizeGroup<T>&, cudaStream_t);             \
-  template cudaError_t group_norm_backward(const GroupNormGradient<T>&, cudaStream_t); \
-  template cudaError_t group_norm_weight_gradient(const GroupNormWeightGradient<T>&, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
+TRIREME_INSTANTIATE(FLOATS, group_norm)
+TRIREME_INSTANTIATE(FLOATS, group_norm_backward)
+TRIREME_INSTANTIATE(FLOATS, group_norm_weight_gradient)
 
 }  // namespace trireme::ops::cuda

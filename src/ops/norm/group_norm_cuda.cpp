@@ -4,6 +4,7 @@
 #include "device/cuda/stream.hpp"
 #include "ops/norm/group_norm_on.hpp"
 #include "ops/reduce/reduce_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -56,9 +57,7 @@ void GroupNorm<Cuda>::backward(const GroupNormSizes& sizes, const GroupNormBackw
   check_cuda(cuda::group_norm_backward(body, native_stream()), "group_norm_backward");
 }
 
-TRIREME_INSTANTIATE_GROUP_NORM(float, Cuda);
-TRIREME_INSTANTIATE_GROUP_NORM(double, Cuda);
-TRIREME_INSTANTIATE_GROUP_NORM(bfloat16, Cuda);
-TRIREME_INSTANTIATE_GROUP_NORM(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, group_norm, Cuda)
+TRIREME_INSTANTIATE(FLOATS, group_norm_backward, Cuda)
 
 }  // namespace trireme::ops

@@ -50,8 +50,4 @@ void group_norm_backward(const GroupNormBackward<T, D>& pass) {
   GroupNorm<D>::backward(sizes, pass);
 }
 
-#define TRIREME_INSTANTIATE_GROUP_NORM(T, D)               \
-  template void group_norm(const GroupNormForward<T, D>&); \
-  template void group_norm_backward(const GroupNormBackward<T, D>&)
-
 }  // namespace trireme::ops

@@ -2,6 +2,7 @@
 #include "ops/elementwise/floats.hpp"
 #include "ops/norm/norm_kernels.hpp"
 #include "ops/norm/norm_on.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/ops/reduce/reduce.hpp"
 
 namespace trireme::ops {
@@ -112,9 +113,9 @@ void Norms<Cpu>::backward(NormKind kind, const NormBackward<T, Cpu>& pass) {
   }
 }
 
-TRIREME_INSTANTIATE_NORM(float, Cpu);
-TRIREME_INSTANTIATE_NORM(double, Cpu);
-TRIREME_INSTANTIATE_NORM(bfloat16, Cpu);
-TRIREME_INSTANTIATE_NORM(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, layer_norm, Cpu)
+TRIREME_INSTANTIATE(FLOATS, rms_norm, Cpu)
+TRIREME_INSTANTIATE(FLOATS, layer_norm_backward, Cpu)
+TRIREME_INSTANTIATE(FLOATS, rms_norm_backward, Cpu)
 
 }  // namespace trireme::ops

@@ -1,5 +1,6 @@
 #include "ops/base/rows.cuh"
 #include "ops/norm/norm_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 namespace {
@@ -96,14 +97,8 @@ cudaError_t norm_backward(const NormBackwardPointers<T>& pass, bool centers, std
       pass.x, pass.weight, pass.dy, pass.dx, pass.dresidual, dweights, dbiases);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                         \
-  template std::int64_t num_norm_parts<T>(std::int64_t, std::int64_t);                                                 \
-  template cudaError_t norm_forward(const NormForwardPointers<T>&, bool, std::int64_t, cudaStream_t);                  \
-  template cudaError_t norm_backward(const NormBackwardPointers<T>&, bool, std::int64_t, std::int64_t, Accumulate<T>*, \
-                                     Accumulate<T>*, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
+TRIREME_INSTANTIATE(FLOATS, num_norm_parts)
+TRIREME_INSTANTIATE(FLOATS, norm_forward)
+TRIREME_INSTANTIATE(FLOATS, norm_backward)
 
 }  // namespace trireme::ops::cuda

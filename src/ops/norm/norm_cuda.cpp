@@ -4,6 +4,7 @@
 #include "device/cuda/stream.hpp"
 #include "ops/norm/norm_on.hpp"
 #include "ops/reduce/reduce_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -58,9 +59,9 @@ void Norms<Cuda>::backward(NormKind kind, const NormBackward<T, Cuda>& pass) {
   sum_parts(dbiases, pass.dbias, pass.accumulate_dbias);
 }
 
-TRIREME_INSTANTIATE_NORM(float, Cuda);
-TRIREME_INSTANTIATE_NORM(double, Cuda);
-TRIREME_INSTANTIATE_NORM(bfloat16, Cuda);
-TRIREME_INSTANTIATE_NORM(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, layer_norm, Cuda)
+TRIREME_INSTANTIATE(FLOATS, rms_norm, Cuda)
+TRIREME_INSTANTIATE(FLOATS, layer_norm_backward, Cuda)
+TRIREME_INSTANTIATE(FLOATS, rms_norm_backward, Cuda)
 
 }  // namespace trireme::ops

@@ -76,10 +76,4 @@ void rms_norm_backward(const NormBackward<T, D>& pass) {
   norm::backward("rms_norm_backward", NormKind::rms, pass);
 }
 
-#define TRIREME_INSTANTIATE_NORM(T, D)                          \
-  template void layer_norm(const NormForward<T, D>&);           \
-  template void rms_norm(const NormForward<T, D>&);             \
-  template void layer_norm_backward(const NormBackward<T, D>&); \
-  template void rms_norm_backward(const NormBackward<T, D>&)
-
 }  // namespace trireme::ops

@@ -5,6 +5,7 @@
 
 #include "ops/elementwise/elementwise_kernels.hpp"
 #include "ops/pointwise/pieces.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -74,14 +75,7 @@ void run_map_backward(const Broadcast& plan, std::span<const T* const> x, const 
   });
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                           \
-  template void run_map(const Broadcast&, std::span<const T* const>, T*, const void*, MapForward<Accumulate<T>>);        \
-  template void run_map_backward(const Broadcast&, std::span<const T* const>, const T*, std::span<const MapGradient<T>>, \
-                                 const void*, MapBackward<Accumulate<T>>)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(FLOATS, run_map)
+TRIREME_INSTANTIATE(FLOATS, run_map_backward)
 
 }  // namespace trireme::ops

@@ -1,6 +1,7 @@
 #include "ops/elementwise/elementwise_kernels.hpp"
 #include "ops/pointwise/pieces.hpp"
 #include "ops/pointwise/pointwise_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -131,6 +132,15 @@ void Pointwise<Cpu>::where(const Broadcast& plan, const bool* mask, const Operan
   });
 }
 
-TRIREME_INSTANTIATE_POINTWISE(Cpu);
+TRIREME_INSTANTIATE(NUMBERS, binary, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, unary, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, compare, Cpu)
+TRIREME_INSTANTIATE(ELEMENTS, where, Cpu)
+TRIREME_INSTANTIATE(FLOATS, binary_backward, Cpu)
+TRIREME_INSTANTIATE(FLOATS, unary_backward, Cpu)
+TRIREME_INSTANTIATE(FLOATS, float_test, Cpu)
+TRIREME_INSTANTIATE(FLOATS, sum_to_shape, Cpu)
+TRIREME_INSTANCE(Cpu, logical)
+TRIREME_INSTANCE(Cpu, logical_not)
 
 }  // namespace trireme::ops

@@ -1,5 +1,6 @@
 #include "device/cuda/launch.cuh"
 #include "ops/pointwise/pointwise_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -27,18 +28,9 @@ cudaError_t where(const WhereElement<Bits>& element, cudaStream_t stream) {
   return device::for_each_index(element.plan.numel, stream, element);
 }
 
-#define TRIREME_INSTANTIATE_ANY(T)                                    \
-  template cudaError_t binary(const BinaryElement<T>&, cudaStream_t); \
-  template cudaError_t compare(const CompareElement<T>&, cudaStream_t)
-#define TRIREME_INSTANTIATE(T) \
-  TRIREME_INSTANTIATE_ANY(T);  \
-  template cudaError_t binary_slope(const BinarySlopeElement<T>&, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-TRIREME_INSTANTIATE_ANY(std::int32_t);
-TRIREME_INSTANTIATE_ANY(std::int64_t);
+TRIREME_INSTANTIATE(NUMBERS, binary)
+TRIREME_INSTANTIATE(NUMBERS, compare)
+TRIREME_INSTANTIATE(FLOATS, binary_slope)
 
 template cudaError_t where(const WhereElement<std::uint8_t>&, cudaStream_t);
 template cudaError_t where(const WhereElement<std::uint16_t>&, cudaStream_t);

@@ -3,6 +3,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/pointwise/pointwise_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -66,6 +67,15 @@ void Pointwise<Cuda>::where(const Broadcast& plan, const bool* mask, const Opera
   check_cuda(cuda::where(WhereElement<Bits>{plan, mask, a, b, c}, native_stream()), "where");
 }
 
-TRIREME_INSTANTIATE_POINTWISE(Cuda);
+TRIREME_INSTANTIATE(NUMBERS, binary, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, unary, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, compare, Cuda)
+TRIREME_INSTANTIATE(ELEMENTS, where, Cuda)
+TRIREME_INSTANTIATE(FLOATS, binary_backward, Cuda)
+TRIREME_INSTANTIATE(FLOATS, unary_backward, Cuda)
+TRIREME_INSTANTIATE(FLOATS, float_test, Cuda)
+TRIREME_INSTANTIATE(FLOATS, sum_to_shape, Cuda)
+TRIREME_INSTANCE(Cuda, logical)
+TRIREME_INSTANCE(Cuda, logical_not)
 
 }  // namespace trireme::ops

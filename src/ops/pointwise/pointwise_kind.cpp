@@ -17,31 +17,10 @@ std::string_view name_of(Binary kind) {
 
 std::string_view name_of(Unary kind) {
   switch (kind) {
-    case Unary::abs: return "abs";
-    case Unary::neg: return "neg";
-    case Unary::sign: return "sign";
-    case Unary::clamp: return "clamp";
-    case Unary::square: return "square";
-    case Unary::exp: return "exp";
-    case Unary::expm1: return "expm1";
-    case Unary::log: return "log";
-    case Unary::log1p: return "log1p";
-    case Unary::sqrt: return "sqrt";
-    case Unary::rsqrt: return "rsqrt";
-    case Unary::reciprocal: return "reciprocal";
-    case Unary::sin: return "sin";
-    case Unary::cos: return "cos";
-    case Unary::erf: return "erf";
-    case Unary::floor: return "floor";
-    case Unary::ceil: return "ceil";
-    case Unary::round: return "round";
-    case Unary::elu: return "elu";
-    case Unary::mish: return "mish";
-    case Unary::hardswish: return "hardswish";
-    case Unary::hardsigmoid: return "hardsigmoid";
-    case Unary::relu6: return "relu6";
-    case Unary::softsign: return "softsign";
-    case Unary::logsigmoid: return "logsigmoid";
+#define TRIREME_NAME(name) \
+  case Unary::name: return #name;
+    TRIREME_EACH_UNARY(TRIREME_NAME)
+#undef TRIREME_NAME
   }
   return {};
 }

@@ -204,31 +204,4 @@ void sum_to_shape(const Tensor<T, D>& x, Tensor<T, D>& y, bool accumulate, doubl
   scale(sums.reshape(y.shape()), static_cast<Accumulate<T>>(factor), y, accumulate);
 }
 
-#define TRIREME_INSTANTIATE_POINTWISE_ANY(T, D)                                                                    \
-  template void binary(Binary, const PointwiseOperandFor<T, D>&, const PointwiseOperandFor<T, D>&, Tensor<T, D>&); \
-  template void unary(Unary, const UnaryNumbers&, const Tensor<T, D>&, Tensor<T, D>&);                             \
-  template void compare<T, D>(Comparison, const PointwiseOperandFor<T, D>&, const PointwiseOperandFor<T, D>&,      \
-                              Tensor<bool, D>&);                                                                   \
-  template void where(const Tensor<bool, D>&, const PointwiseOperandFor<T, D>&, const PointwiseOperandFor<T, D>&, Tensor<T, D>&)
-
-#define TRIREME_INSTANTIATE_POINTWISE_FLOAT(T, D)                                                                          \
-  TRIREME_INSTANTIATE_POINTWISE_ANY(T, D);                                                                                 \
-  template void binary_backward(Binary, Side, const PointwiseOperandFor<T, D>&, const PointwiseOperandFor<T, D>&,          \
-                                const Tensor<T, D>&, Tensor<T, D>&, bool);                                                 \
-  template void unary_backward(Unary, const UnaryNumbers&, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool); \
-  template void float_test(FloatTest, const Tensor<T, D>&, Tensor<bool, D>&);                                              \
-  template void sum_to_shape(const Tensor<T, D>&, Tensor<T, D>&, bool, double)
-
-#define TRIREME_INSTANTIATE_POINTWISE(D)                                                                                \
-  TRIREME_INSTANTIATE_POINTWISE_FLOAT(float, D);                                                                        \
-  TRIREME_INSTANTIATE_POINTWISE_FLOAT(double, D);                                                                       \
-  TRIREME_INSTANTIATE_POINTWISE_FLOAT(bfloat16, D);                                                                     \
-  TRIREME_INSTANTIATE_POINTWISE_FLOAT(float16, D);                                                                      \
-  TRIREME_INSTANTIATE_POINTWISE_ANY(std::int32_t, D);                                                                   \
-  TRIREME_INSTANTIATE_POINTWISE_ANY(std::int64_t, D);                                                                   \
-  template void where(const Tensor<bool, D>&, const PointwiseOperandFor<bool, D>&, const PointwiseOperandFor<bool, D>&, \
-                      Tensor<bool, D>&);                                                                                \
-  template void logical(Logical, const Tensor<bool, D>&, const Tensor<bool, D>&, Tensor<bool, D>&);                     \
-  template void logical_not(const Tensor<bool, D>&, Tensor<bool, D>&)
-
 }  // namespace trireme::ops

@@ -1,6 +1,7 @@
 #include "device/cuda/launch.cuh"
 #include "ops/pointwise/pointwise_cuda.hpp"
 #include "ops/pointwise/unary_body.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -21,18 +22,8 @@ cudaError_t test(FloatTest kind, std::int64_t count, const T* x, bool* mask, cud
   return device::for_each_index(count, stream, TestElement<T>{kind, x, mask});
 }
 
-#define TRIREME_INSTANTIATE_UNARY(T) \
-  template cudaError_t unary(Unary, Accumulate<T>, Accumulate<T>, std::int64_t, const T*, T*, cudaStream_t)
-#define TRIREME_INSTANTIATE(T)                                                                                      \
-  TRIREME_INSTANTIATE_UNARY(T);                                                                                     \
-  template cudaError_t unary_slope(Unary, Accumulate<T>, Accumulate<T>, std::int64_t, const T*, const T*, T*, bool, \
-                                   cudaStream_t);                                                                   \
-  template cudaError_t test(FloatTest, std::int64_t, const T*, bool*, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-TRIREME_INSTANTIATE_UNARY(std::int32_t);
-TRIREME_INSTANTIATE_UNARY(std::int64_t);
+TRIREME_INSTANTIATE(NUMBERS, unary)
+TRIREME_INSTANTIATE(FLOATS, unary_slope)
+TRIREME_INSTANTIATE(FLOATS, test)
 
 }  // namespace trireme::ops::cuda

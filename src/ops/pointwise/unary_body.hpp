@@ -34,6 +34,7 @@ struct UnaryFormula {
       if constexpr (kind == Unary::ceil) return math::ceil(x);
       if constexpr (kind == Unary::round) return math::round(x);
       if constexpr (kind == Unary::elu) return x > T(0) ? x : first * math::expm1(x);
+      if constexpr (kind == Unary::selu) return T(1.0507009873554805) * (x > T(0) ? x : T(1.6732632423543772) * math::expm1(x));
       if constexpr (kind == Unary::mish) return x * tanh_softplus(x);
       if constexpr (kind == Unary::hardswish) return x * within(x + T(3), T(6)) / T(6);
       if constexpr (kind == Unary::hardsigmoid) return within(x + T(3), T(6)) / T(6);
@@ -62,6 +63,7 @@ struct UnaryFormula {
     if constexpr (kind == Unary::cos) return -math::sin(x);
     if constexpr (kind == Unary::erf) return T(1.1283791670955126) * math::exp(-x * x);  // 2 / sqrt(pi)
     if constexpr (kind == Unary::elu) return x > T(0) ? T(1) : first * math::exp(x);
+    if constexpr (kind == Unary::selu) return T(1.0507009873554805) * (x > T(0) ? T(1) : T(1.6732632423543772) * math::exp(x));
     if constexpr (kind == Unary::mish) {
       const T t = tanh_softplus(x);
       return t + x * (T(1) - t * t) * math::sigmoid(x);
@@ -112,50 +114,30 @@ struct UnaryFormula {
   }
 };
 
+#define TRIREME_VISIT(name) \
+  case Unary::name: return visit(UnaryFormula<Unary::name>());
 template <typename Visit>
 TRIREME_HOST_DEVICE auto with_unary(Unary kind, Visit visit) {
   switch (kind) {
-    case Unary::abs: return visit(UnaryFormula<Unary::abs>());
-    case Unary::neg: return visit(UnaryFormula<Unary::neg>());
-    case Unary::sign: return visit(UnaryFormula<Unary::sign>());
-    case Unary::clamp: return visit(UnaryFormula<Unary::clamp>());
-    case Unary::square: return visit(UnaryFormula<Unary::square>());
-    case Unary::exp: return visit(UnaryFormula<Unary::exp>());
-    case Unary::expm1: return visit(UnaryFormula<Unary::expm1>());
-    case Unary::log: return visit(UnaryFormula<Unary::log>());
-    case Unary::log1p: return visit(UnaryFormula<Unary::log1p>());
-    case Unary::sqrt: return visit(UnaryFormula<Unary::sqrt>());
-    case Unary::rsqrt: return visit(UnaryFormula<Unary::rsqrt>());
-    case Unary::reciprocal: return visit(UnaryFormula<Unary::reciprocal>());
-    case Unary::sin: return visit(UnaryFormula<Unary::sin>());
-    case Unary::cos: return visit(UnaryFormula<Unary::cos>());
-    case Unary::erf: return visit(UnaryFormula<Unary::erf>());
-    case Unary::floor: return visit(UnaryFormula<Unary::floor>());
-    case Unary::ceil: return visit(UnaryFormula<Unary::ceil>());
-    case Unary::round: return visit(UnaryFormula<Unary::round>());
-    case Unary::elu: return visit(UnaryFormula<Unary::elu>());
-    case Unary::mish: return visit(UnaryFormula<Unary::mish>());
-    case Unary::hardswish: return visit(UnaryFormula<Unary::hardswish>());
-    case Unary::hardsigmoid: return visit(UnaryFormula<Unary::hardsigmoid>());
-    case Unary::relu6: return visit(UnaryFormula<Unary::relu6>());
-    case Unary::softsign: return visit(UnaryFormula<Unary::softsign>());
-    case Unary::logsigmoid: break;
+    TRIREME_EACH_NUMBER_UNARY(TRIREME_VISIT)
+    TRIREME_EACH_FLOAT_UNARY(TRIREME_VISIT)
+    TRIREME_VISIT(clamp)
+    case Unary::elu: break;
   }
-  return visit(UnaryFormula<Unary::logsigmoid>());
+  return visit(UnaryFormula<Unary::elu>());
 }
 
-// Of whole numbers, which have those up to Unary::square alone.
+// Of whole numbers.
 template <typename Visit>
 TRIREME_HOST_DEVICE auto with_whole_unary(Unary kind, Visit visit) {
   switch (kind) {
-    case Unary::abs: return visit(UnaryFormula<Unary::abs>());
-    case Unary::neg: return visit(UnaryFormula<Unary::neg>());
-    case Unary::sign: return visit(UnaryFormula<Unary::sign>());
-    case Unary::clamp: return visit(UnaryFormula<Unary::clamp>());
+    TRIREME_EACH_NUMBER_UNARY(TRIREME_VISIT)
     default: break;
   }
-  return visit(UnaryFormula<Unary::square>());
+  return visit(UnaryFormula<Unary::clamp>());
 }
+#undef TRIREME_VISIT
+
 template <typename T, typename Visit>
 TRIREME_HOST_DEVICE auto with_unary_of(Unary kind, Visit visit) {
   if constexpr (std::is_integral_v<T>) {

@@ -5,6 +5,7 @@
 #include "ops/elementwise/floats.hpp"
 #include "ops/pooling/pooling_kernels.hpp"
 #include "ops/pooling/pooling_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -149,9 +150,13 @@ void Pooling<Cpu>::average_backward(const PoolWindows& windows, const Tensor<T, 
            });
 }
 
-TRIREME_INSTANTIATE_POOLING(float, Cpu);
-TRIREME_INSTANTIATE_POOLING(double, Cpu);
-TRIREME_INSTANTIATE_POOLING(bfloat16, Cpu);
-TRIREME_INSTANTIATE_POOLING(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, max_pool2d, Cpu)
+TRIREME_INSTANTIATE(FLOATS, max_pool2d_backward, Cpu)
+TRIREME_INSTANTIATE(FLOATS, avg_pool2d, Cpu)
+TRIREME_INSTANTIATE(FLOATS, avg_pool2d_backward, Cpu)
+TRIREME_INSTANTIATE(FLOATS, adaptive_max_pool2d, Cpu)
+TRIREME_INSTANTIATE(FLOATS, adaptive_max_pool2d_backward, Cpu)
+TRIREME_INSTANTIATE(FLOATS, adaptive_avg_pool2d, Cpu)
+TRIREME_INSTANTIATE(FLOATS, adaptive_avg_pool2d_backward, Cpu)
 
 }  // namespace trireme::ops

@@ -1,5 +1,6 @@
 #include "ops/base/rows.cuh"
 #include "ops/pooling/pooling_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 namespace {
@@ -58,15 +59,9 @@ cudaError_t average_pool_backward(const PoolImages& images, std::int64_t batch, 
       dy, dx);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                     \
-  template cudaError_t max_pool(const PoolImages&, std::int64_t, const T*, T*, std::int32_t*, cudaStream_t);       \
-  template cudaError_t max_pool_backward(const PoolImages&, std::int64_t, const T*, const std::int32_t*, T*, bool, \
-                                         cudaStream_t);                                                            \
-  template cudaError_t average_pool(const PoolImages&, std::int64_t, const T*, T*, cudaStream_t);                  \
-  template cudaError_t average_pool_backward(const PoolImages&, std::int64_t, const T*, T*, bool, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
+TRIREME_INSTANTIATE(FLOATS, max_pool)
+TRIREME_INSTANTIATE(FLOATS, max_pool_backward)
+TRIREME_INSTANTIATE(FLOATS, average_pool)
+TRIREME_INSTANTIATE(FLOATS, average_pool_backward)
 
 }  // namespace trireme::ops::cuda

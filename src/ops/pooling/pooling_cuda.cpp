@@ -3,6 +3,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/pooling/pooling_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -41,9 +42,13 @@ void Pooling<Cuda>::average_backward(const PoolWindows& windows, const Tensor<T,
              "avg_pool2d_backward");
 }
 
-TRIREME_INSTANTIATE_POOLING(float, Cuda);
-TRIREME_INSTANTIATE_POOLING(double, Cuda);
-TRIREME_INSTANTIATE_POOLING(bfloat16, Cuda);
-TRIREME_INSTANTIATE_POOLING(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, max_pool2d, Cuda)
+TRIREME_INSTANTIATE(FLOATS, max_pool2d_backward, Cuda)
+TRIREME_INSTANTIATE(FLOATS, avg_pool2d, Cuda)
+TRIREME_INSTANTIATE(FLOATS, avg_pool2d_backward, Cuda)
+TRIREME_INSTANTIATE(FLOATS, adaptive_max_pool2d, Cuda)
+TRIREME_INSTANTIATE(FLOATS, adaptive_max_pool2d_backward, Cuda)
+TRIREME_INSTANTIATE(FLOATS, adaptive_avg_pool2d, Cuda)
+TRIREME_INSTANTIATE(FLOATS, adaptive_avg_pool2d_backward, Cuda)
 
 }  // namespace trireme::ops

@@ -87,14 +87,4 @@ void adaptive_avg_pool2d_backward(const Tensor<T, D>& dy, Tensor<T, D>& dx, bool
   Pooling<D>::average_backward(windows, dy, dx, accumulate);
 }
 
-#define TRIREME_INSTANTIATE_POOLING(T, D)                                                                                  \
-  template void max_pool2d(const Tensor<T, D>&, const Pool2dOptions&, Tensor<T, D>&, PoolArgmax<D>&);                      \
-  template void max_pool2d_backward(const Tensor<T, D>&, const PoolArgmax<D>&, const Pool2dOptions&, Tensor<T, D>&, bool); \
-  template void avg_pool2d(const Tensor<T, D>&, const AvgPool2dOptions&, Tensor<T, D>&);                                   \
-  template void avg_pool2d_backward(const Tensor<T, D>&, const AvgPool2dOptions&, Tensor<T, D>&, bool);                    \
-  template void adaptive_max_pool2d(const Tensor<T, D>&, Tensor<T, D>&, PoolArgmax<D>&);                                   \
-  template void adaptive_max_pool2d_backward(const Tensor<T, D>&, const PoolArgmax<D>&, Tensor<T, D>&, bool);              \
-  template void adaptive_avg_pool2d(const Tensor<T, D>&, Tensor<T, D>&);                                                   \
-  template void adaptive_avg_pool2d_backward(const Tensor<T, D>&, Tensor<T, D>&, bool)
-
 }  // namespace trireme::ops

@@ -5,6 +5,7 @@
 #include "ops/matmul/matmul_plan.hpp"
 #include "ops/recurrent/recurrent_kernels.hpp"
 #include "ops/recurrent/recurrent_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -125,7 +126,7 @@ void Recurrent<Cpu>::backward(const RecurrentForward<T, Cpu>& pass, const Recurr
   }
 }
 
-TRIREME_INSTANTIATE_RECURRENT(float, Cpu);
-TRIREME_INSTANTIATE_RECURRENT(double, Cpu);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, recurrent, Cpu)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, recurrent_backward, Cpu)
 
 }  // namespace trireme::ops

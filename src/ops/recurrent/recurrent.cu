@@ -1,5 +1,6 @@
 #include "device/cuda/launch.cuh"
 #include "ops/recurrent/recurrent_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -13,9 +14,7 @@ cudaError_t recurrent_backward_step(const RecurrentBackwardStep<T>& step, cudaSt
   return device::for_each_index(step.rows.batch * step.rows.hidden, stream, step);
 }
 
-template cudaError_t recurrent_step(const RecurrentStep<float>&, cudaStream_t);
-template cudaError_t recurrent_step(const RecurrentStep<double>&, cudaStream_t);
-template cudaError_t recurrent_backward_step(const RecurrentBackwardStep<float>&, cudaStream_t);
-template cudaError_t recurrent_backward_step(const RecurrentBackwardStep<double>&, cudaStream_t);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, recurrent_step)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, recurrent_backward_step)
 
 }  // namespace trireme::ops::cuda

@@ -4,6 +4,7 @@
 #include "device/cuda/stream.hpp"
 #include "ops/recurrent/recurrent_on.hpp"
 #include "ops/recurrent/recurrent_steps.hpp"
+#include "precision/instantiate.hpp"
 
 // cuDNN's recurrent layers do not fit: they read the lengths on the host, know no single reversed direction, and want all
 // weights copied into one buffer in every step.
@@ -28,7 +29,7 @@ void Recurrent<Cuda>::backward(const RecurrentForward<T, Cuda>& pass, const Recu
   });
 }
 
-TRIREME_INSTANTIATE_RECURRENT(float, Cuda);
-TRIREME_INSTANTIATE_RECURRENT(double, Cuda);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, recurrent, Cuda)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, recurrent_backward, Cuda)
 
 }  // namespace trireme::ops

@@ -77,8 +77,4 @@ void recurrent_backward(const RecurrentForward<T, D>& pass, const RecurrentBackw
   if (pass.x.dim(0) > 0) Recurrent<D>::backward(pass, backward, recurrent_rows(pass));
 }
 
-#define TRIREME_INSTANTIATE_RECURRENT(T, D)               \
-  template void recurrent(const RecurrentForward<T, D>&); \
-  template void recurrent_backward(const RecurrentForward<T, D>&, const RecurrentBackward<T, D>&)
-
 }  // namespace trireme::ops

@@ -4,6 +4,7 @@
 #include "ops/elementwise/floats.hpp"
 #include "ops/reduce/block_sums.hpp"
 #include "ops/reduce/reduce_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -71,11 +72,7 @@ Scalar<double> Reduce<Cpu>::sum_of_squares(const T* x, std::int64_t count) {
       [](double a, double b) { return a + b; });
 }
 
-TRIREME_INSTANTIATE_REDUCE(float, Cpu);
-TRIREME_INSTANTIATE_REDUCE(double, Cpu);
-TRIREME_INSTANTIATE_REDUCE(bfloat16, Cpu);
-TRIREME_INSTANTIATE_REDUCE(float16, Cpu);
-TRIREME_INSTANTIATE_SUM_OF_SQUARES(float, Cpu);
-TRIREME_INSTANTIATE_SUM_OF_SQUARES(double, Cpu);
+TRIREME_INSTANTIATE(FLOATS, sum_rows, Cpu)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, sum_of_squares, Cpu)
 
 }  // namespace trireme::ops

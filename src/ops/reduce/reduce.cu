@@ -1,6 +1,7 @@
 #include "ops/base/rows.cuh"
 #include "ops/reduce/reduce_body.hpp"
 #include "ops/reduce/reduce_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 namespace {
@@ -61,14 +62,9 @@ cudaError_t sum_of_squares(const T* x, std::int64_t count, double* sums, double*
   return sum_values<T, Square>(x, count, sums, total, accumulate, stream);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                          \
-  template cudaError_t sum_row_parts(const T*, std::int64_t, std::int64_t, std::int64_t, Accumulate<T>*, cudaStream_t); \
-  template cudaError_t sum_few_rows(const T*, std::int64_t, std::int64_t, Accumulate<T>*, bool, cudaStream_t);          \
-  template cudaError_t sum(const T*, std::int64_t, double*, double*, cudaStream_t);                                     \
-  template cudaError_t sum_of_squares(const T*, std::int64_t, double*, double*, bool, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
+TRIREME_INSTANTIATE(FLOATS, sum_row_parts)
+TRIREME_INSTANTIATE(FLOATS, sum_few_rows)
+TRIREME_INSTANTIATE(FLOATS, sum)
+TRIREME_INSTANTIATE(FLOATS, sum_of_squares)
 
 }  // namespace trireme::ops::cuda

@@ -3,6 +3,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/reduce/reduce_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -31,11 +32,7 @@ Scalar<double, Cuda> Reduce<Cuda>::sum_of_squares(const T* x, std::int64_t count
   return Scalar<double, Cuda>(total);
 }
 
-TRIREME_INSTANTIATE_REDUCE(float, Cuda);
-TRIREME_INSTANTIATE_REDUCE(double, Cuda);
-TRIREME_INSTANTIATE_REDUCE(bfloat16, Cuda);
-TRIREME_INSTANTIATE_REDUCE(float16, Cuda);
-TRIREME_INSTANTIATE_SUM_OF_SQUARES(float, Cuda);
-TRIREME_INSTANTIATE_SUM_OF_SQUARES(double, Cuda);
+TRIREME_INSTANTIATE(FLOATS, sum_rows, Cuda)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, sum_of_squares, Cuda)
 
 }  // namespace trireme::ops

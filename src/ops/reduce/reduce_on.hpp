@@ -27,8 +27,4 @@ Scalar<double, D> sum_of_squares(const T* x, std::size_t count, D) {
   return Reduce<D>::sum_of_squares(x, static_cast<std::int64_t>(count));
 }
 
-#define TRIREME_INSTANTIATE_REDUCE(T, D) template void sum_rows(const Tensor<T, D>&, Tensor<Accumulate<T>, D>&, bool)
-
-#define TRIREME_INSTANTIATE_SUM_OF_SQUARES(T, D) template Scalar<double, D> sum_of_squares(const T*, std::size_t, D)
-
 }  // namespace trireme::ops

@@ -2,6 +2,7 @@
 #include "ops/reduce/reduce_kernels.hpp"
 #include "ops/reduce/reductions_kernels.hpp"
 #include "ops/reduce/reductions_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -248,6 +249,20 @@ void Reductions<Cpu>::product_gradient(const ReduceSizes& sizes, const T* x, con
 
 namespace trireme {
 
-TRIREME_INSTANTIATE_REDUCTIONS(Cpu);
+TRIREME_INSTANTIATE(ELEMENTS, sum, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, max, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, min, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, ops::reduce, Cpu)
+TRIREME_INSTANTIATE(FLOATS, mean, Cpu)
+TRIREME_INSTANTIATE(FLOATS, prod, Cpu)
+TRIREME_INSTANTIATE(FLOATS, logsumexp, Cpu)
+TRIREME_INSTANTIATE(FLOATS, var, Cpu)
+TRIREME_INSTANTIATE(FLOATS, stddev, Cpu)
+TRIREME_INSTANTIATE(FLOATS, norm, Cpu)
+TRIREME_INSTANTIATE(FLOATS, ops::logsumexp, Cpu)
+TRIREME_INSTANTIATE(FLOATS, ops::logsumexp_backward, Cpu)
+TRIREME_INSTANTIATE(FLOATS, ops::reduce_backward, Cpu)
+TRIREME_INSTANCE(Cpu, any)
+TRIREME_INSTANCE(Cpu, all)
 
 }  // namespace trireme

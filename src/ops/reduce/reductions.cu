@@ -1,5 +1,6 @@
 #include "device/cuda/launch.cuh"
 #include "ops/reduce/reductions_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -47,25 +48,16 @@ cudaError_t product_gradient(const ProductGradient<T>& body, cudaStream_t stream
   return device::for_each_index(body.sizes.results() * body.chunks, stream, body);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                \
-  template cudaError_t reduce_parts(const ReduceParts<T>&, cudaStream_t);                     \
-  template cudaError_t finish(std::int64_t, const FinishReduction<double, T>&, cudaStream_t); \
-  template cudaError_t gradient_scale(std::int64_t, const GradientScale<T>&, cudaStream_t);   \
-  template cudaError_t reduction_gradient(const ReductionGradient<T>&, cudaStream_t);         \
-  template cudaError_t chunk_products(const ChunkProduct<T>&, cudaStream_t);                  \
-  template cudaError_t product_gradient(const ProductGradient<T>&, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-template cudaError_t finish(std::int64_t, const FinishReduction<float, double>&, cudaStream_t);
-template cudaError_t finish(std::int64_t, const FinishReduction<bfloat16, double>&, cudaStream_t);
-template cudaError_t finish(std::int64_t, const FinishReduction<float16, double>&, cudaStream_t);
-template cudaError_t reduce_parts(const ReduceParts<std::int32_t>&, cudaStream_t);
-template cudaError_t reduce_parts(const ReduceParts<std::int64_t>&, cudaStream_t);
-template cudaError_t reduce_parts(const ReduceParts<bool>&, cudaStream_t);
-template cudaError_t finish(std::int64_t, const FinishReduction<std::int32_t, std::int64_t>&, cudaStream_t);
-template cudaError_t finish(std::int64_t, const FinishReduction<std::int64_t, std::int64_t>&, cudaStream_t);
-template cudaError_t finish(std::int64_t, const FinishReduction<bool, std::int64_t>&, cudaStream_t);
+TRIREME_INSTANTIATE(ELEMENTS, reduce_parts)
+TRIREME_INSTANTIATE(FLOATS, gradient_scale)
+TRIREME_INSTANTIATE(FLOATS, reduction_gradient)
+TRIREME_INSTANTIATE(FLOATS, chunk_products)
+TRIREME_INSTANTIATE(FLOATS, product_gradient)
+#define TRIREME_FINISH_IN_DOUBLE(T) TRIREME_INSTANCE(double, finish, T)
+TRIREME_EACH(FLOATS, TRIREME_FINISH_IN_DOUBLE)
+TRIREME_INSTANCE(float, finish, double)
+TRIREME_INSTANTIATE(HALVES, finish, double)
+TRIREME_INSTANTIATE(WHOLE_NUMBERS, finish, std::int64_t)
+TRIREME_INSTANCE(bool, finish, std::int64_t)
 
 }  // namespace trireme::ops::cuda

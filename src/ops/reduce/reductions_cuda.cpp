@@ -3,6 +3,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/reduce/reductions_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -61,6 +62,20 @@ void Reductions<Cuda>::product_gradient(const ReduceSizes& sizes, const T* x, co
 
 namespace trireme {
 
-TRIREME_INSTANTIATE_REDUCTIONS(Cuda);
+TRIREME_INSTANTIATE(ELEMENTS, sum, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, max, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, min, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, ops::reduce, Cuda)
+TRIREME_INSTANTIATE(FLOATS, mean, Cuda)
+TRIREME_INSTANTIATE(FLOATS, prod, Cuda)
+TRIREME_INSTANTIATE(FLOATS, logsumexp, Cuda)
+TRIREME_INSTANTIATE(FLOATS, var, Cuda)
+TRIREME_INSTANTIATE(FLOATS, stddev, Cuda)
+TRIREME_INSTANTIATE(FLOATS, norm, Cuda)
+TRIREME_INSTANTIATE(FLOATS, ops::logsumexp, Cuda)
+TRIREME_INSTANTIATE(FLOATS, ops::logsumexp_backward, Cuda)
+TRIREME_INSTANTIATE(FLOATS, ops::reduce_backward, Cuda)
+TRIREME_INSTANCE(Cuda, any)
+TRIREME_INSTANCE(Cuda, all)
 
 }  // namespace trireme

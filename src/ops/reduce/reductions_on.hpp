@@ -342,34 +342,3 @@ Tensor<bool, D> all(const Tensor<bool, D>& x, const Dims& dims, bool keep_dims) 
 }
 
 }  // namespace trireme
-
-// clang-format off
-#define TRIREME_INSTANTIATE_REDUCTIONS(D)                                                                          \
-  TRIREME_INSTANTIATE_FLOAT_REDUCTIONS(float, D);                                                                  \
-  TRIREME_INSTANTIATE_FLOAT_REDUCTIONS(double, D);                                                                 \
-  TRIREME_INSTANTIATE_FLOAT_REDUCTIONS(bfloat16, D);                                                               \
-  TRIREME_INSTANTIATE_FLOAT_REDUCTIONS(float16, D);                                                                \
-  TRIREME_INSTANTIATE_EVERY_REDUCTION(std::int32_t, D);                                                            \
-  TRIREME_INSTANTIATE_EVERY_REDUCTION(std::int64_t, D);                                                            \
-  template Tensor<std::int64_t, D> sum(const Tensor<bool, D>&, const Dims&, bool);                                 \
-  template Tensor<bool, D> any(const Tensor<bool, D>&, const Dims&, bool);                                         \
-  template Tensor<bool, D> all(const Tensor<bool, D>&, const Dims&, bool)
-#define TRIREME_INSTANTIATE_EVERY_REDUCTION(T, D)                                                                  \
-  template Tensor<SumOf<T>, D> sum(const Tensor<T, D>&, const Dims&, bool);                                        \
-  template Tensor<T, D> max(const Tensor<T, D>&, const Dims&, bool);                                               \
-  template Tensor<T, D> min(const Tensor<T, D>&, const Dims&, bool);                                               \
-  template void ops::reduce(const ops::ReductionOptions&, const Tensor<T, D>&, Tensor<SumOf<T>, D>&)
-#define TRIREME_INSTANTIATE_FLOAT_REDUCTIONS(T, D)                                                                 \
-  TRIREME_INSTANTIATE_EVERY_REDUCTION(T, D);                                                                       \
-  template Tensor<T, D> mean(const Tensor<T, D>&, const Dims&, bool);                                              \
-  template Tensor<T, D> prod(const Tensor<T, D>&, const Dims&, bool);                                              \
-  template Tensor<T, D> logsumexp(const Tensor<T, D>&, const Dims&, bool);                                         \
-  template Tensor<T, D> var(const Tensor<T, D>&, const Dims&, bool, double);                                       \
-  template Tensor<T, D> stddev(const Tensor<T, D>&, const Dims&, bool, double);                                    \
-  template Tensor<T, D> norm(const Tensor<T, D>&, double, const Dims&, bool);                                      \
-  template void ops::logsumexp(const Dims&, const Tensor<T, D>&, Tensor<T, D>&, Tensor<double, D>&);               \
-  template void ops::logsumexp_backward(const Dims&, const Tensor<T, D>&, const Tensor<double, D>&,                \
-                                        const Tensor<T, D>&, Tensor<T, D>&, bool);                                 \
-  template void ops::reduce_backward(const ops::ReductionOptions&, const Tensor<T, D>&, const Tensor<T, D>&,       \
-                                     const Tensor<T, D>&, Tensor<T, D>&, bool)
-// clang-format on

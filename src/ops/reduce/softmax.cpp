@@ -1,6 +1,7 @@
 #include "ops/elementwise/floats.hpp"
 #include "ops/reduce/softmax_kernels.hpp"
 #include "ops/reduce/softmax_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -34,18 +35,16 @@ void Softmax<Cpu>::backward(SoftmaxKind kind, std::int64_t rows, std::int64_t wi
   });
 }
 
-TRIREME_INSTANTIATE_SOFTMAX(float, Cpu);
-TRIREME_INSTANTIATE_SOFTMAX(double, Cpu);
-TRIREME_INSTANTIATE_SOFTMAX(bfloat16, Cpu);
-TRIREME_INSTANTIATE_SOFTMAX(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, softmax, Cpu)
+TRIREME_INSTANTIATE(FLOATS, softmax_backward, Cpu)
+TRIREME_INSTANTIATE(FLOATS, log_softmax, Cpu)
+TRIREME_INSTANTIATE(FLOATS, log_softmax_backward, Cpu)
 
 }  // namespace trireme::ops
 
 namespace trireme {
 
-TRIREME_INSTANTIATE_SOFTMAX_OF_TENSORS(float, Cpu);
-TRIREME_INSTANTIATE_SOFTMAX_OF_TENSORS(double, Cpu);
-TRIREME_INSTANTIATE_SOFTMAX_OF_TENSORS(bfloat16, Cpu);
-TRIREME_INSTANTIATE_SOFTMAX_OF_TENSORS(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, softmax, Cpu)
+TRIREME_INSTANTIATE(FLOATS, log_softmax, Cpu)
 
 }  // namespace trireme

@@ -1,6 +1,7 @@
 #include "ops/base/rows.cuh"
 #include "ops/reduce/softmax_body.hpp"
 #include "ops/reduce/softmax_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -27,12 +28,7 @@ cudaError_t softmax_backward(bool logarithm, std::int64_t rows, std::int64_t wid
       y, dy, dx);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                \
-  template cudaError_t softmax(bool, std::int64_t, std::int64_t, const T*, T*, cudaStream_t); \
-  template cudaError_t softmax_backward(bool, std::int64_t, std::int64_t, const T*, const T*, T*, bool, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
+TRIREME_INSTANTIATE(FLOATS, softmax)
+TRIREME_INSTANTIATE(FLOATS, softmax_backward)
 
 }  // namespace trireme::ops::cuda

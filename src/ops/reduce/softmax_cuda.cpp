@@ -3,6 +3,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/reduce/softmax_on.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 
@@ -25,18 +26,16 @@ void Softmax<Cuda>::backward(SoftmaxKind kind, std::int64_t rows, std::int64_t w
              "softmax_backward");
 }
 
-TRIREME_INSTANTIATE_SOFTMAX(float, Cuda);
-TRIREME_INSTANTIATE_SOFTMAX(double, Cuda);
-TRIREME_INSTANTIATE_SOFTMAX(bfloat16, Cuda);
-TRIREME_INSTANTIATE_SOFTMAX(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, softmax, Cuda)
+TRIREME_INSTANTIATE(FLOATS, softmax_backward, Cuda)
+TRIREME_INSTANTIATE(FLOATS, log_softmax, Cuda)
+TRIREME_INSTANTIATE(FLOATS, log_softmax_backward, Cuda)
 
 }  // namespace trireme::ops
 
 namespace trireme {
 
-TRIREME_INSTANTIATE_SOFTMAX_OF_TENSORS(float, Cuda);
-TRIREME_INSTANTIATE_SOFTMAX_OF_TENSORS(double, Cuda);
-TRIREME_INSTANTIATE_SOFTMAX_OF_TENSORS(bfloat16, Cuda);
-TRIREME_INSTANTIATE_SOFTMAX_OF_TENSORS(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, softmax, Cuda)
+TRIREME_INSTANTIATE(FLOATS, log_softmax, Cuda)
 
 }  // namespace trireme

@@ -105,18 +105,4 @@ Tensor<T, D> log_softmax(const Tensor<T, D>& x, int dim) {
   return ops::softmax_checks::over_dim("log_softmax", x, dim, [](const auto& rows, auto& y) { ops::log_softmax(rows, y); });
 }
 
-#define TRIREME_INSTANTIATE_SOFTMAX_OF_TENSORS(T, D)       \
-  template Tensor<T, D> softmax(const Tensor<T, D>&, int); \
-  template Tensor<T, D> log_softmax(const Tensor<T, D>&, int)
-
 }  // namespace trireme
-
-namespace trireme::ops {
-
-#define TRIREME_INSTANTIATE_SOFTMAX(T, D)                                                        \
-  template void softmax(const Tensor<T, D>&, Tensor<T, D>&);                                     \
-  template void softmax_backward(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool); \
-  template void log_softmax(const Tensor<T, D>&, Tensor<T, D>&);                                 \
-  template void log_softmax_backward(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool)
-
-}  // namespace trireme::ops

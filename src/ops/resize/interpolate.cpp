@@ -5,6 +5,7 @@
 
 #include "ops/base/parallel.hpp"
 #include "ops/resize/interpolate_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -127,9 +128,7 @@ void Interpolates<Cpu>::backward(const InterpolateBackward<T>& body) {
   });
 }
 
-TRIREME_INSTANTIATE_INTERPOLATE(float, Cpu);
-TRIREME_INSTANTIATE_INTERPOLATE(double, Cpu);
-TRIREME_INSTANTIATE_INTERPOLATE(bfloat16, Cpu);
-TRIREME_INSTANTIATE_INTERPOLATE(float16, Cpu);
+TRIREME_INSTANTIATE(FLOATS, interpolate, Cpu)
+TRIREME_INSTANTIATE(FLOATS, interpolate_backward, Cpu)
 
 }  // namespace trireme::ops

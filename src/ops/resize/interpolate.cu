@@ -1,5 +1,6 @@
 #include "device/cuda/launch.cuh"
 #include "ops/resize/interpolate_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -13,12 +14,7 @@ cudaError_t interpolate_backward(const InterpolateBackward<T>& body, cudaStream_
   return device::for_each_index(body.sizes.images * body.sizes.height.in * body.sizes.width.in, stream, body);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                \
-  template cudaError_t interpolate(const InterpolatePixel<T>&, cudaStream_t); \
-  template cudaError_t interpolate_backward(const InterpolateBackward<T>&, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
+TRIREME_INSTANTIATE(FLOATS, interpolate)
+TRIREME_INSTANTIATE(FLOATS, interpolate_backward)
 
 }  // namespace trireme::ops::cuda

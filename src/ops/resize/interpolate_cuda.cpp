@@ -3,6 +3,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/resize/interpolate_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -18,9 +19,7 @@ void Interpolates<Cuda>::backward(const InterpolateBackward<T>& body) {
   device::check_cuda(cuda::interpolate_backward(body, device::native_stream()), "interpolate");
 }
 
-TRIREME_INSTANTIATE_INTERPOLATE(float, Cuda);
-TRIREME_INSTANTIATE_INTERPOLATE(double, Cuda);
-TRIREME_INSTANTIATE_INTERPOLATE(bfloat16, Cuda);
-TRIREME_INSTANTIATE_INTERPOLATE(float16, Cuda);
+TRIREME_INSTANTIATE(FLOATS, interpolate, Cuda)
+TRIREME_INSTANTIATE(FLOATS, interpolate_backward, Cuda)
 
 }  // namespace trireme::ops

@@ -31,8 +31,4 @@ void interpolate_backward(const Interpolation& interpolation, const Tensor<T, D>
   if (dx.numel() > 0) Interpolates<D>::backward(InterpolateBackward<T>{interpolation, dy.data(), dx.data(), accumulate});
 }
 
-#define TRIREME_INSTANTIATE_INTERPOLATE(T, D)                                          \
-  template void interpolate(const Interpolation&, const Tensor<T, D>&, Tensor<T, D>&); \
-  template void interpolate_backward(const Interpolation&, const Tensor<T, D>&, Tensor<T, D>&, bool)
-
 }  // namespace trireme::ops

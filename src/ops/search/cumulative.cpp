@@ -2,6 +2,7 @@
 
 #include "ops/base/parallel.hpp"
 #include "ops/search/cumulative_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -80,11 +81,9 @@ void Cumulate<Cpu>::product_gradient(const CumprodGradient<T>& body) {
 
 namespace trireme {
 
-TRIREME_INSTANTIATE_CUMULATIVE(float, Cpu);
-TRIREME_INSTANTIATE_CUMULATIVE(double, Cpu);
-TRIREME_INSTANTIATE_CUMULATIVE(bfloat16, Cpu);
-TRIREME_INSTANTIATE_CUMULATIVE(float16, Cpu);
-TRIREME_INSTANTIATE_CUMSUM(std::int32_t, Cpu);
-TRIREME_INSTANTIATE_CUMSUM(std::int64_t, Cpu);
+TRIREME_INSTANTIATE(NUMBERS, cumsum, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, ops::cumulate, Cpu)
+TRIREME_INSTANTIATE(FLOATS, cumprod, Cpu)
+TRIREME_INSTANTIATE(FLOATS, ops::cumprod_backward, Cpu)
 
 }  // namespace trireme

@@ -4,6 +4,7 @@
 #include "device/cuda/stream.hpp"
 #include "ops/reduce/reductions_cuda.hpp"
 #include "ops/search/cumulative_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -30,11 +31,9 @@ void Cumulate<Cuda>::product_gradient(const CumprodGradient<T>& body) {
 
 namespace trireme {
 
-TRIREME_INSTANTIATE_CUMULATIVE(float, Cuda);
-TRIREME_INSTANTIATE_CUMULATIVE(double, Cuda);
-TRIREME_INSTANTIATE_CUMULATIVE(bfloat16, Cuda);
-TRIREME_INSTANTIATE_CUMULATIVE(float16, Cuda);
-TRIREME_INSTANTIATE_CUMSUM(std::int32_t, Cuda);
-TRIREME_INSTANTIATE_CUMSUM(std::int64_t, Cuda);
+TRIREME_INSTANTIATE(NUMBERS, cumsum, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, ops::cumulate, Cuda)
+TRIREME_INSTANTIATE(FLOATS, cumprod, Cuda)
+TRIREME_INSTANTIATE(FLOATS, ops::cumprod_backward, Cuda)
 
 }  // namespace trireme

@@ -61,13 +61,3 @@ Tensor<T, D> cumprod(const Tensor<T, D>& x, int dim) {
 }
 
 }  // namespace trireme
-
-// clang-format off
-#define TRIREME_INSTANTIATE_CUMSUM(T, D)                                                                     \
-  template Tensor<SumOf<T>, D> cumsum(const Tensor<T, D>&, int);                                             \
-  template void ops::cumulate(ops::Cumulative, const Tensor<T, D>&, int, bool, Tensor<SumOf<T>, D>&, bool)
-#define TRIREME_INSTANTIATE_CUMULATIVE(T, D)                                                                 \
-  TRIREME_INSTANTIATE_CUMSUM(T, D);                                                                          \
-  template Tensor<T, D> cumprod(const Tensor<T, D>&, int);                                                   \
-  template void ops::cumprod_backward(const Tensor<T, D>&, int, const Tensor<T, D>&, Tensor<T, D>&, bool)
-// clang-format on

@@ -1,5 +1,6 @@
 #include "ops/base/parallel.hpp"
 #include "ops/search/search_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -54,15 +55,11 @@ void Search<Cpu>::clear(T* x, std::int64_t count) {
 
 namespace trireme {
 
-TRIREME_INSTANTIATE_SEARCH(float, Cpu);
-TRIREME_INSTANTIATE_SEARCH(double, Cpu);
-TRIREME_INSTANTIATE_SEARCH(bfloat16, Cpu);
-TRIREME_INSTANTIATE_SEARCH(float16, Cpu);
-TRIREME_INSTANTIATE_SEARCH(std::int32_t, Cpu);
-TRIREME_INSTANTIATE_SEARCH(std::int64_t, Cpu);
-TRIREME_INSTANTIATE_TAKE(float, Cpu);
-TRIREME_INSTANTIATE_TAKE(double, Cpu);
-TRIREME_INSTANTIATE_TAKE(bfloat16, Cpu);
-TRIREME_INSTANTIATE_TAKE(float16, Cpu);
+TRIREME_INSTANTIATE(NUMBERS, argmax, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, argmin, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, max_with_index, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, min_with_index, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, ops::find_extremes, Cpu)
+TRIREME_INSTANTIATE(FLOATS, ops::take_backward, Cpu)
 
 }  // namespace trireme

@@ -1,5 +1,6 @@
 #include "device/cuda/launch.cuh"
 #include "ops/search/search_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -18,18 +19,9 @@ cudaError_t take_gradient(std::int64_t count, const TakeGradient<T>& body, cudaS
   return device::for_each_index(count, stream, body);
 }
 
-#define TRIREME_INSTANTIATE(T)                                              \
-  template cudaError_t first_extreme(const FirstExtreme<T>&, cudaStream_t); \
-  template cudaError_t take(std::int64_t, const Take<T>&, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-TRIREME_INSTANTIATE(std::int32_t);
-TRIREME_INSTANTIATE(std::int64_t);
-template cudaError_t take_gradient(std::int64_t, const TakeGradient<float>&, cudaStream_t);
-template cudaError_t take_gradient(std::int64_t, const TakeGradient<double>&, cudaStream_t);
-template cudaError_t take_gradient(std::int64_t, const TakeGradient<bfloat16>&, cudaStream_t);
-template cudaError_t take_gradient(std::int64_t, const TakeGradient<float16>&, cudaStream_t);
+TRIREME_INSTANTIATE(NUMBERS, first_extreme)
+TRIREME_INSTANTIATE(NUMBERS, take)
+
+TRIREME_INSTANTIATE(FLOATS, take_gradient)
 
 }  // namespace trireme::ops::cuda

@@ -4,6 +4,7 @@
 #include "device/cuda/stream.hpp"
 #include "ops/reduce/reductions_cuda.hpp"
 #include "ops/search/search_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -43,15 +44,11 @@ void Search<Cuda>::clear(T* x, std::int64_t count) {
 
 namespace trireme {
 
-TRIREME_INSTANTIATE_SEARCH(float, Cuda);
-TRIREME_INSTANTIATE_SEARCH(double, Cuda);
-TRIREME_INSTANTIATE_SEARCH(bfloat16, Cuda);
-TRIREME_INSTANTIATE_SEARCH(float16, Cuda);
-TRIREME_INSTANTIATE_SEARCH(std::int32_t, Cuda);
-TRIREME_INSTANTIATE_SEARCH(std::int64_t, Cuda);
-TRIREME_INSTANTIATE_TAKE(float, Cuda);
-TRIREME_INSTANTIATE_TAKE(double, Cuda);
-TRIREME_INSTANTIATE_TAKE(bfloat16, Cuda);
-TRIREME_INSTANTIATE_TAKE(float16, Cuda);
+TRIREME_INSTANTIATE(NUMBERS, argmax, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, argmin, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, max_with_index, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, min_with_index, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, ops::find_extremes, Cuda)
+TRIREME_INSTANTIATE(FLOATS, ops::take_backward, Cuda)
 
 }  // namespace trireme

@@ -102,15 +102,3 @@ Indexed<Tensor<T, D>, D> min_with_index(const Tensor<T, D>& x, int dim, bool kee
 }
 
 }  // namespace trireme
-
-// clang-format off
-#define TRIREME_INSTANTIATE_SEARCH(T, D)                                                                     \
-  template Tensor<std::int64_t, D> argmax(const Tensor<T, D>&, std::optional<int>, bool);                    \
-  template Tensor<std::int64_t, D> argmin(const Tensor<T, D>&, std::optional<int>, bool);                    \
-  template Indexed<Tensor<T, D>, D> max_with_index(const Tensor<T, D>&, int, bool);                          \
-  template Indexed<Tensor<T, D>, D> min_with_index(const Tensor<T, D>&, int, bool);                          \
-  template void ops::find_extremes(ops::Extreme, const Tensor<T, D>&, std::optional<int>, Tensor<T, D>&,     \
-                                   Tensor<std::int64_t, D>&)
-#define TRIREME_INSTANTIATE_TAKE(T, D) \
-  template void ops::take_backward(int, const Tensor<std::int64_t, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool)
-// clang-format on

@@ -3,6 +3,7 @@
 
 #include "ops/base/parallel.hpp"
 #include "ops/search/sort_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -48,11 +49,9 @@ void Sort<Cpu>::run(const ReduceSizes& sizes, const T* x, bool descending, std::
 
 namespace trireme {
 
-TRIREME_INSTANTIATE_SORT(float, Cpu);
-TRIREME_INSTANTIATE_SORT(double, Cpu);
-TRIREME_INSTANTIATE_SORT(bfloat16, Cpu);
-TRIREME_INSTANTIATE_SORT(float16, Cpu);
-TRIREME_INSTANTIATE_SORT(std::int32_t, Cpu);
-TRIREME_INSTANTIATE_SORT(std::int64_t, Cpu);
+TRIREME_INSTANTIATE(NUMBERS, sort, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, argsort, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, topk, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, ops::sort, Cpu)
 
 }  // namespace trireme

@@ -1,5 +1,6 @@
 #include "device/cuda/launch.cuh"
 #include "ops/search/sort_cuda.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -17,14 +18,7 @@ cudaError_t take_ranked(const TakeRanked<T>& body, cudaStream_t stream) {
   return device::for_each_index(body.sizes.results() * body.taken, stream, body);
 }
 
-#define TRIREME_INSTANTIATE(T)                                              \
-  template cudaError_t rank_elements(const RankElements<T>&, cudaStream_t); \
-  template cudaError_t take_ranked(const TakeRanked<T>&, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-TRIREME_INSTANTIATE(std::int32_t);
-TRIREME_INSTANTIATE(std::int64_t);
+TRIREME_INSTANTIATE(NUMBERS, rank_elements)
+TRIREME_INSTANTIATE(NUMBERS, take_ranked)
 
 }  // namespace trireme::ops::cuda

@@ -5,6 +5,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/search/sort_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -31,11 +32,9 @@ void Sort<Cuda>::run(const ReduceSizes& sizes, const T* x, bool descending, std:
 
 namespace trireme {
 
-TRIREME_INSTANTIATE_SORT(float, Cuda);
-TRIREME_INSTANTIATE_SORT(double, Cuda);
-TRIREME_INSTANTIATE_SORT(bfloat16, Cuda);
-TRIREME_INSTANTIATE_SORT(float16, Cuda);
-TRIREME_INSTANTIATE_SORT(std::int32_t, Cuda);
-TRIREME_INSTANTIATE_SORT(std::int64_t, Cuda);
+TRIREME_INSTANTIATE(NUMBERS, sort, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, argsort, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, topk, Cuda)
+TRIREME_INSTANTIATE(NUMBERS, ops::sort, Cuda)
 
 }  // namespace trireme

@@ -56,11 +56,3 @@ Indexed<Tensor<T, D>, D> topk(const Tensor<T, D>& x, std::int64_t k, int dim, bo
 }
 
 }  // namespace trireme
-
-// clang-format off
-#define TRIREME_INSTANTIATE_SORT(T, D)                                                                       \
-  template Indexed<Tensor<T, D>, D> sort(const Tensor<T, D>&, int, bool);                                    \
-  template Tensor<std::int64_t, D> argsort(const Tensor<T, D>&, int, bool);                                  \
-  template Indexed<Tensor<T, D>, D> topk(const Tensor<T, D>&, std::int64_t, int, bool);                      \
-  template void ops::sort(const Tensor<T, D>&, int, bool, Tensor<T, D>&, Tensor<std::int64_t, D>&)
-// clang-format on

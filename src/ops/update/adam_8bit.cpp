@@ -2,6 +2,7 @@
 #include "ops/update/adam_8bit_body.hpp"
 #include "ops/update/adam_8bit_kernels.hpp"
 #include "ops/update/adam_8bit_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -34,7 +35,8 @@ void Adam8bitPasses<Cpu>::update_part(const AdamStep& step, std::int64_t count, 
   adam_8bit_kernels().of<T>().update(count, AdamUpdate<T>(step), planes, pair);
 }
 
-TRIREME_INSTANTIATE_ADAM_8BIT(float, Cpu);
-TRIREME_INSTANTIATE_ADAM_8BIT(double, Cpu);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, adam_8bit, Cpu)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, measure_adam_8bit, Cpu)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, adam_8bit_part, Cpu)
 
 }  // namespace trireme::ops

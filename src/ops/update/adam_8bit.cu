@@ -1,6 +1,7 @@
 #include "ops/update/adam_8bit_body.hpp"
 #include "ops/update/adam_8bit_cuda.hpp"
 #include "ops/update/update.cuh"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 
@@ -17,11 +18,7 @@ cudaError_t measure_adam_8bit(const AdamStep& step, std::int64_t count, const Ad
   return update_rows(1, stream, MadeOf<AdamUpdate<T>>{step}, MeasureBlock8bit<T>{planes, count, absmax});
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                        \
-  template cudaError_t adam_8bit(const AdamStep&, std::int64_t, const Adam8bitPlanes<T>&, const float*, std::int64_t, \
-                                 cudaStream_t);                                                                       \
-  template cudaError_t measure_adam_8bit(const AdamStep&, std::int64_t, const Adam8bitPlanes<T>&, float*, cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, adam_8bit)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, measure_adam_8bit)
 
 }  // namespace trireme::ops::cuda

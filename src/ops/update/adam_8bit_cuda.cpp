@@ -3,6 +3,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/update/adam_8bit_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -28,7 +29,8 @@ void Adam8bitPasses<Cuda>::update_part(const AdamStep& step, std::int64_t count,
   check_cuda(cuda::adam_8bit<T>(step, count, planes, absmax, parts, native_stream()), "adam_8bit_part");
 }
 
-TRIREME_INSTANTIATE_ADAM_8BIT(float, Cuda);
-TRIREME_INSTANTIATE_ADAM_8BIT(double, Cuda);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, adam_8bit, Cuda)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, measure_adam_8bit, Cuda)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, adam_8bit_part, Cuda)
 
 }  // namespace trireme::ops

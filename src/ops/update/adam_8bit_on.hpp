@@ -41,9 +41,4 @@ void adam_8bit_part(const AdamStep& step, std::size_t count, const Adam8bitPlane
   if (count > 0) Adam8bitPasses<D>::update_part(step, static_cast<std::int64_t>(count), planes, absmax, parts);
 }
 
-#define TRIREME_INSTANTIATE_ADAM_8BIT(T, D)                                                           \
-  template void adam_8bit(const AdamStep&, std::size_t, const Adam8bitPlanes<T>&, D);                 \
-  template void measure_adam_8bit(const AdamStep&, std::size_t, const Adam8bitPlanes<T>&, float*, D); \
-  template void adam_8bit_part(const AdamStep&, std::size_t, const Adam8bitPlanes<T>&, const float*, std::int64_t, D)
-
 }  // namespace trireme::ops

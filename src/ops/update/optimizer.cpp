@@ -1,6 +1,7 @@
 #include "ops/reduce/block_sums.hpp"
 #include "ops/update/optimizer_kernels.hpp"
 #include "ops/update/optimizer_on.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/ops/reduce/reduce.hpp"
 
 namespace trireme::ops {
@@ -42,7 +43,8 @@ void OptimizerPasses<Cpu>::lars_squares(const T* weight, const T* gradient, std:
   squares->update += sum_of_squares(gradient, count).item();
 }
 
-TRIREME_INSTANTIATE_OPTIMIZER(float, Cpu);
-TRIREME_INSTANTIATE_OPTIMIZER(double, Cpu);
+TRIREME_EACH(SINGLE_AND_DOUBLE, TRIREME_EACH_UPDATE, Cpu)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, lamb_moments, Cpu)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, lars_squares, Cpu)
 
 }  // namespace trireme::ops

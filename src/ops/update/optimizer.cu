@@ -4,6 +4,7 @@
 #include "ops/update/lamb_body.hpp"
 #include "ops/update/optimizer_cuda.hpp"
 #include "ops/update/update.cuh"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops::cuda {
 template <typename Update>
@@ -24,14 +25,9 @@ cudaError_t lamb_moments(const T* weight, const T* gradient, T* first_moment, T*
   return status;
 }
 
-#define TRIREME_INSTANTIATE_UPDATE(name, Name, T)                                                                       \
-  template cudaError_t update_elements<Name##Update<T>>(const Name##Step&, std::size_t, const Name##Update<T>::Planes&, \
-                                                        cudaStream_t);
-#define TRIREME_INSTANTIATE(T)                                                                                         \
-  TRIREME_EACH_FORMULA(TRIREME_INSTANTIATE_UPDATE, T)                                                                  \
-  template cudaError_t lamb_moments(const T*, const T*, T*, T*, std::size_t, const LambStep&, double*, UpdateSquares*, \
-                                    cudaStream_t)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
+#define TRIREME_UPDATE(name, Name, T) TRIREME_INSTANCE(Name##Update<T>, update_elements)
+#define TRIREME_EACH_UPDATE(T) TRIREME_EACH_FORMULA(TRIREME_UPDATE, T)
+TRIREME_EACH(SINGLE_AND_DOUBLE, TRIREME_EACH_UPDATE)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, lamb_moments)
 
 }  // namespace trireme::ops::cuda

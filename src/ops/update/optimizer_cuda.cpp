@@ -4,6 +4,7 @@
 #include "device/cuda/stream.hpp"
 #include "ops/reduce/reduce_cuda.hpp"
 #include "ops/update/optimizer_on.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme::ops {
@@ -40,7 +41,8 @@ void OptimizerPasses<Cuda>::lars_squares(const T* weight, const T* gradient, std
   add(gradient, &squares->update);
 }
 
-TRIREME_INSTANTIATE_OPTIMIZER(float, Cuda);
-TRIREME_INSTANTIATE_OPTIMIZER(double, Cuda);
+TRIREME_EACH(SINGLE_AND_DOUBLE, TRIREME_EACH_UPDATE, Cuda)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, lamb_moments, Cuda)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, lars_squares, Cuda)
 
 }  // namespace trireme::ops

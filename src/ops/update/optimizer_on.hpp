@@ -46,11 +46,7 @@ void lars_squares(const T* weight, const T* gradient, std::size_t count, UpdateS
   OptimizerPasses<D>::lars_squares(weight, gradient, count, squares);
 }
 
-#define TRIREME_INSTANTIATE_UPDATE(name, Name, T, D) \
-  template void update_elements<Name##Update<T>>(const Name##Step&, std::size_t, const Name##Update<T>::Planes&, D);
-#define TRIREME_INSTANTIATE_OPTIMIZER(T, D)                                                                \
-  TRIREME_EACH_FORMULA(TRIREME_INSTANTIATE_UPDATE, T, D)                                                   \
-  template void lamb_moments(const T*, const T*, T*, T*, std::size_t, const LambStep&, UpdateSquares*, D); \
-  template void lars_squares(const T*, const T*, std::size_t, UpdateSquares*, D)
+#define TRIREME_UPDATE(name, Name, T, D) TRIREME_INSTANCE(Name##Update<T>, update_elements, D)
+#define TRIREME_EACH_UPDATE(T, D) TRIREME_EACH_FORMULA(TRIREME_UPDATE, T, D)
 
 }  // namespace trireme::ops

@@ -1,4 +1,5 @@
 #include "ops/update/step_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -8,6 +9,8 @@ void Steps<Cpu>::each_index(std::int64_t count, const Body& body) {
   for (std::int64_t index = 0; index < count; ++index) body(index);
 }
 
-TRIREME_INSTANTIATE_STEP(Cpu);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, add_to_totals, Cpu)
+TRIREME_INSTANCE(Cpu, summarize_step)
+TRIREME_INSTANCE(Cpu, copy_if)
 
 }  // namespace trireme::ops

@@ -3,6 +3,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/update/step_on.hpp"
+#include "precision/instantiate.hpp"
 
 namespace trireme::ops {
 
@@ -14,7 +15,9 @@ template <typename Body>
 void Steps<Cuda>::each_index(std::int64_t count, const Body& body) {
   check_cuda(cuda::each_index(count, body, native_stream()), "step");
 }
-TRIREME_INSTANTIATE_STEP(Cuda);
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, add_to_totals, Cuda)
+TRIREME_INSTANCE(Cuda, summarize_step)
+TRIREME_INSTANCE(Cuda, copy_if)
 
 void decide_step(const StepSummary& summary, double clip_norm, StepState* state) {
   const ScalarArgument<StepNumbers> numbers{.value = summary.numbers(), .element = summary.on_device.get()};

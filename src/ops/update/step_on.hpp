@@ -34,10 +34,4 @@ void copy_if(const bool* condition, void* to, const void* from, std::size_t byte
   Steps<D>::each_index(words, CopyIf{condition, static_cast<const std::uint32_t*>(from), static_cast<std::uint32_t*>(to)});
 }
 
-#define TRIREME_INSTANTIATE_STEP(Device)                                         \
-  template void add_to_totals(const StepSums<float, Device>&, StepTotals*);      \
-  template void add_to_totals(const StepSums<double, Device>&, StepTotals*);     \
-  template void summarize_step<Device>(const StepTotals*, double, StepNumbers*); \
-  template void copy_if<Device>(const bool*, void*, const void*, std::size_t)
-
 }  // namespace trireme::ops

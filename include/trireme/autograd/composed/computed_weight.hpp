@@ -4,10 +4,12 @@
 #include <string_view>
 #include <type_traits>
 
+#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/composed/normalize.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/matmul.hpp"
 #include "trireme/autograd/pointwise.hpp"
-#include "trireme/autograd/reductions.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/export.hpp"
 
 // Weights that are computed from parameters, for layers that are made of others.

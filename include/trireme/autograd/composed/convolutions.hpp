@@ -7,7 +7,7 @@
 
 #include "trireme/autograd/array.hpp"
 #include "trireme/autograd/composed/computed_weight.hpp"
-#include "trireme/autograd/images.hpp"
+#include "trireme/autograd/convolution.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/base/extent3d.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trireme/autograd/array.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/elementwise.hpp"
 #include "trireme/autograd/pointwise.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"

@@ -6,8 +6,10 @@
 #include <string_view>
 
 #include "trireme/autograd/array.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/matmul.hpp"
 #include "trireme/autograd/pointwise.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/array/create.hpp"
 

@@ -2,9 +2,10 @@
 
 #include <string_view>
 
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/elementwise.hpp"
 #include "trireme/autograd/pointwise.hpp"
-#include "trireme/autograd/reductions.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/export.hpp"
 
 namespace trireme TRIREME_EXPORT {

@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "trireme/autograd/array.hpp"
-#include "trireme/autograd/functions.hpp"
 #include "trireme/core/export.hpp"
 
 namespace trireme TRIREME_EXPORT {

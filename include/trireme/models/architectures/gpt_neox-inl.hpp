@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trireme/autograd/array.hpp"
+#include "trireme/autograd/attention.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/models/architectures/gpt_neox.hpp"
 #include "trireme/models/architectures/next_token-inl.hpp"

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "trireme/autograd/attention.hpp"
 #include "trireme/autograd/composed/computed_weight.hpp"
 #include "trireme/autograd/composed/masked_attention.hpp"
 #include "trireme/core/export.hpp"

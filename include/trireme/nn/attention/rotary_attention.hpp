@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trireme/autograd/array.hpp"
+#include "trireme/autograd/attention.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/attention/key_value_cache.hpp"
 #include "trireme/nn/layers/layers.hpp"

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "trireme/autograd/attention.hpp"
 #include "trireme/autograd/composed/masked_attention.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/attention/key_value_cache.hpp"

@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/loss.hpp"
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/elementwise.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/module.hpp"
 

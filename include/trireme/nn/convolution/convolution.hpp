@@ -3,7 +3,7 @@
 #include <cmath>
 #include <optional>
 
-#include "trireme/autograd/images.hpp"
+#include "trireme/autograd/convolution.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/module.hpp"
 

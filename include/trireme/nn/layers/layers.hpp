@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/autograd/float8.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/embedding.hpp"
+#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/norm.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/module.hpp"
 #include "trireme/nn/base/residual.hpp"

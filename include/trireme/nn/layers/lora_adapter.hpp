@@ -9,9 +9,9 @@
 #include "trireme/autograd/array.hpp"
 #include "trireme/autograd/composed/computed_weight.hpp"
 #include "trireme/autograd/composed/gated.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/elementwise.hpp"
 #include "trireme/autograd/lora_options.hpp"
-#include "trireme/autograd/low_rank.hpp"
+#include "trireme/autograd/matmul.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/module.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trireme/autograd/batch_norm.hpp"
+#include "trireme/autograd/norm.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/module.hpp"
 

@@ -7,7 +7,8 @@
 
 #include "trireme/autograd/composed/computed_weight.hpp"
 #include "trireme/autograd/composed/convolutions.hpp"
-#include "trireme/autograd/images.hpp"
+#include "trireme/autograd/convolution.hpp"
+#include "trireme/autograd/matmul.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/module.hpp"
 

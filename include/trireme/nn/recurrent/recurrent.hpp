@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/elementwise.hpp"
 #include "trireme/autograd/recurrent.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/carried.hpp"

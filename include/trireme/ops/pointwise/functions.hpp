@@ -13,7 +13,7 @@
 //   const auto y = exp(minimum(x, 3)) * where(x > 0, x, 0.5);
 //
 // Two operands are of one element type, or one is a number; their shapes are broadcast (ops/pointwise/broadcast.hpp). Functions
-// are for float, double, bfloat16 and float16; those up to `square` also for Tensors of std::int32_t and std::int64_t.
+// are for float, double, bfloat16 and float16; those up to `clamp` also for Tensors of std::int32_t and std::int64_t.
 namespace trireme TRIREME_EXPORT {
 
 template <typename T, typename D>
@@ -113,22 +113,14 @@ template <typename A, typename B>
 requires detail::Pair<A, B>
 auto pow(const A& x, const B& exponent) { return pointwise(ops::Binary::pow, x, exponent); }
 
-template <detail::Elements X>
-X abs(const X& x) {
-  return pointwise(ops::Unary::abs, x);
-}
-template <detail::Elements X>
-X neg(const X& x) {
-  return pointwise(ops::Unary::neg, x);
-}
-template <detail::Elements X>
-X sign(const X& x) {
-  return pointwise(ops::Unary::sign, x);
-}
-template <detail::Elements X>
-X square(const X& x) {
-  return pointwise(ops::Unary::square, x);
-}
+// abs(x), neg(x), sign(x), square(x)
+#define TRIREME_UNARY_FUNCTION(name)       \
+  template <detail::Elements X>            \
+  X name(const X& x) {                     \
+    return pointwise(ops::Unary::name, x); \
+  }
+TRIREME_EACH_NUMBER_UNARY(TRIREME_UNARY_FUNCTION)
+#undef TRIREME_UNARY_FUNCTION
 
 // The nearest number in [lowest, highest]; either may be infinite.
 template <detail::Elements X>
@@ -141,91 +133,22 @@ X clamp(const X& x, double lowest, double highest) {
   return pointwise(ops::Unary::clamp, x, {.first = lowest, .second = highest});
 }
 
-template <detail::FloatElements X>
-X exp(const X& x) {
-  return pointwise(ops::Unary::exp, x);
-}
-template <detail::FloatElements X>
-X expm1(const X& x) {
-  return pointwise(ops::Unary::expm1, x);
-}
-// The natural logarithm. log(Severity, ...) writes a line (core/log.hpp): it has more arguments, and no tensor is a Severity.
-template <detail::FloatElements X>
-X log(const X& x) {
-  return pointwise(ops::Unary::log, x);
-}
-template <detail::FloatElements X>
-X log1p(const X& x) {
-  return pointwise(ops::Unary::log1p, x);
-}
-template <detail::FloatElements X>
-X sqrt(const X& x) {
-  return pointwise(ops::Unary::sqrt, x);
-}
-template <detail::FloatElements X>
-X rsqrt(const X& x) {
-  return pointwise(ops::Unary::rsqrt, x);
-}
-template <detail::FloatElements X>
-X reciprocal(const X& x) {
-  return pointwise(ops::Unary::reciprocal, x);
-}
-template <detail::FloatElements X>
-X sin(const X& x) {
-  return pointwise(ops::Unary::sin, x);
-}
-template <detail::FloatElements X>
-X cos(const X& x) {
-  return pointwise(ops::Unary::cos, x);
-}
-template <detail::FloatElements X>
-X erf(const X& x) {
-  return pointwise(ops::Unary::erf, x);
-}
-template <detail::FloatElements X>
-X floor(const X& x) {
-  return pointwise(ops::Unary::floor, x);
-}
-template <detail::FloatElements X>
-X ceil(const X& x) {
-  return pointwise(ops::Unary::ceil, x);
-}
-template <detail::FloatElements X>
-X round(const X& x) {
-  return pointwise(ops::Unary::round, x);
-}  // to the nearest, ties to even
+// exp(x), and so on: TRIREME_EACH_FLOAT_UNARY lists them (ops/pointwise/pointwise_kind.hpp). log(Severity, ...) writes a line
+// (core/log.hpp): it has more arguments, and no tensor is a Severity.
+#define TRIREME_UNARY_FUNCTION(name)       \
+  template <detail::FloatElements X>       \
+  X name(const X& x) {                     \
+    return pointwise(ops::Unary::name, x); \
+  }
+TRIREME_EACH_FLOAT_UNARY(TRIREME_UNARY_FUNCTION)
+#undef TRIREME_UNARY_FUNCTION
 
-// See ops::Unary for the formulas.
 template <detail::FloatElements X>
 X elu(const X& x, double alpha = 1) {
   return pointwise(ops::Unary::elu, x, {.first = alpha});
 }
-template <detail::FloatElements X>
-X mish(const X& x) {
-  return pointwise(ops::Unary::mish, x);
-}
-template <detail::FloatElements X>
-X hardswish(const X& x) {
-  return pointwise(ops::Unary::hardswish, x);
-}
-template <detail::FloatElements X>
-X hardsigmoid(const X& x) {
-  return pointwise(ops::Unary::hardsigmoid, x);
-}
-template <detail::FloatElements X>
-X relu6(const X& x) {
-  return pointwise(ops::Unary::relu6, x);
-}
-template <detail::FloatElements X>
-X softsign(const X& x) {
-  return pointwise(ops::Unary::softsign, x);
-}
-template <detail::FloatElements X>
-X logsigmoid(const X& x) {
-  return pointwise(ops::Unary::logsigmoid, x);
-}
 
-// Activations of tensors; those of Variables are in autograd/functions.hpp.
+// Activations of tensors; those of Variables are in autograd/elementwise.hpp.
 template <typename T, typename D>
 Tensor<T, D> activation(ops::Activation kind, const Tensor<T, D>& x) {
   Tensor<T, D> y(x.shape());

@@ -44,7 +44,7 @@ TRIREME_EXPORT void binary_backward(Binary kind, Side side, const PointwiseOpera
                                     const PointwiseOperandFor<T, D>& b, const Tensor<T, D>& dy, Tensor<T, D>& dx,
                                     bool accumulate);
 
-// Up to Unary::square also of whole numbers.
+// clamp and those of TRIREME_EACH_NUMBER_UNARY also of whole numbers.
 template <typename T, typename D>
 TRIREME_EXPORT void unary(Unary kind, const UnaryNumbers& numbers, const Tensor<T, D>& x, Tensor<T, D>& y);
 template <typename T, typename D>

@@ -6,39 +6,57 @@
 #include "trireme/core/export.hpp"
 
 // Which operations ops/pointwise/pointwise.hpp has.
+
+// Those of one operand, as X(name): each is an enumerator of ops::Unary, has its formula in src/ops/pointwise/unary_body.hpp,
+// and is a function on Tensors and Variables (ops/pointwise/functions.hpp). The first are for whole numbers too, as clamp.
+//   sign   -1, 0 or 1; of a NaN a NaN
+//   round  to the nearest, ties to even
+//   clamp  to [first, second], as the smaller of `second` and the larger of x and `first`
+//   elu    x above 0, first * (exp(x) - 1) below. Clevert, Unterthiner, Hochreiter 2015, arXiv 1511.07289
+//   selu   elu of a fixed alpha, times a fixed scale. Klambauer et al. 2017, arXiv 1706.02515
+//   mish   x * tanh(log(1 + exp(x))). Misra 2019, arXiv 1908.08681
+#define TRIREME_EACH_NUMBER_UNARY(X) \
+  X(abs)                             \
+  X(neg)                             \
+  X(sign)                            \
+  X(square)
+#define TRIREME_EACH_FLOAT_UNARY(X) \
+  X(exp)                            \
+  X(expm1)                          \
+  X(log)                            \
+  X(log1p)                          \
+  X(sqrt)                           \
+  X(rsqrt)                          \
+  X(reciprocal)                     \
+  X(sin)                            \
+  X(cos)                            \
+  X(erf)                            \
+  X(floor)                          \
+  X(ceil)                           \
+  X(round)                          \
+  X(selu)                           \
+  X(mish)                           \
+  X(hardswish)                      \
+  X(hardsigmoid)                    \
+  X(relu6)                          \
+  X(softsign)                       \
+  X(logsigmoid)
+#define TRIREME_EACH_UNARY(X)  \
+  TRIREME_EACH_NUMBER_UNARY(X) \
+  X(clamp)                     \
+  X(elu)                       \
+  TRIREME_EACH_FLOAT_UNARY(X)
+
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
 // Of two operands. minimum and maximum are NaN where an operand is.
 enum class Binary : std::uint8_t { add, subtract, multiply, divide, minimum, maximum, pow };
 
-// Of one. Those behind `square` have no whole numbers.
 enum class Unary : std::uint8_t {
-  abs,
-  neg,
-  sign,   // -1, 0 or 1; of a NaN a NaN
-  clamp,  // to [first, second], as the smaller of `second` and the larger of x and `first`
-  square,
-  exp,
-  expm1,
-  log,
-  log1p,
-  sqrt,
-  rsqrt,
-  reciprocal,
-  sin,
-  cos,
-  erf,
-  floor,
-  ceil,
-  round,  // to the nearest, ties to even
-  elu,    // x above 0, first * (exp(x) - 1) below. Clevert, Unterthiner, Hochreiter 2015, arXiv 1511.07289
-  mish,   // x * tanh(log(1 + exp(x))). Misra 2019, arXiv 1908.08681
-  hardswish,
-  hardsigmoid,
-  relu6,
-  softsign,
-  logsigmoid,
+#define TRIREME_ENUMERATOR(name) name,
+  TRIREME_EACH_UNARY(TRIREME_ENUMERATOR)
+#undef TRIREME_ENUMERATOR
 };
 
 // What a Unary is told, as it says.

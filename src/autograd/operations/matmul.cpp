@@ -1,9 +1,11 @@
+#include "trireme/autograd/matmul.hpp"
+
 #include <memory>
 #include <utility>
 
 #include "autograd/operations/linear_use.hpp"
 #include "autograd/operations/shapes.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
@@ -141,21 +143,13 @@ Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const Variable<T, D, 
                 kept(weight(weight2)), weight(optional(bias2)));
 }
 
-#define TRIREME_INSTANTIATE(T, A)                                                                                        \
-  template Variable<T, TRIREME_DEVICE> matmul(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&);   \
-  template Variable<T, TRIREME_DEVICE> linear(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE, A>&, \
-                                              const Variable<A, TRIREME_DEVICE>&);                                       \
-  template Variable<T, TRIREME_DEVICE> linear_gelu_linear(                                                               \
-      const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE, A>&, const Variable<A, TRIREME_DEVICE>&,     \
-      const Variable<T, TRIREME_DEVICE, A>&, const Variable<A, TRIREME_DEVICE>&)
-TRIREME_INSTANTIATE(float, float);
-TRIREME_INSTANTIATE(double, double);
-TRIREME_INSTANTIATE(bfloat16, float);
-TRIREME_INSTANTIATE(float16, float);
-#undef TRIREME_INSTANTIATE
-template Variable<bfloat16, TRIREME_DEVICE> matmul(const Variable<bfloat16, TRIREME_DEVICE>&,
-                                                   const Variable<bfloat16, TRIREME_DEVICE, float>&);
-template Variable<float16, TRIREME_DEVICE> matmul(const Variable<float16, TRIREME_DEVICE>&,
-                                                  const Variable<float16, TRIREME_DEVICE, float>&);
+#define TRIREME_OVERLOADS(T, D) template Variable<T, D> matmul(const Variable<T, D>&, const Variable<T, D>&);
+TRIREME_EACH(FLOATS, TRIREME_OVERLOADS, TRIREME_DEVICE)
+#undef TRIREME_OVERLOADS
+TRIREME_INSTANTIATE(FLOATS, linear, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, linear_gelu_linear, TRIREME_DEVICE)
+#define TRIREME_WITH_WEIGHTS(T, D) template Variable<T, D> matmul(const Variable<T, D>&, const Variable<T, D, float>&);
+TRIREME_EACH(HALVES, TRIREME_WITH_WEIGHTS, TRIREME_DEVICE)
+#undef TRIREME_WITH_WEIGHTS
 
 }  // namespace trireme

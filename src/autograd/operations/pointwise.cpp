@@ -1,4 +1,6 @@
 #include "trireme/autograd/pointwise.hpp"
+
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"
 
 namespace trireme {
@@ -164,20 +166,12 @@ Variable<T, D> where_with_number(const Tensor<bool, D>& mask, const Variable<T, 
 
 }  // namespace detail
 
-#define TRIREME_INSTANTIATE(T)                                                                                              \
-  template Variable<T, TRIREME_DEVICE> pointwise(ops::Unary, const Variable<T, TRIREME_DEVICE>&, const ops::UnaryNumbers&); \
-  template Variable<T, TRIREME_DEVICE> detail::binary_of(ops::Binary, const Variable<T, TRIREME_DEVICE>&,                   \
-                                                         const Variable<T, TRIREME_DEVICE>&);                               \
-  template Variable<T, TRIREME_DEVICE> detail::binary_with_number(ops::Binary, const Variable<T, TRIREME_DEVICE>&,          \
-                                                                  Accumulate<T>, ops::Side);                                \
-  template Variable<T, TRIREME_DEVICE> detail::where_of(                                                                    \
-      const Tensor<bool, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&);         \
-  template Variable<T, TRIREME_DEVICE> detail::where_with_number(const Tensor<bool, TRIREME_DEVICE>&,                       \
-                                                                 const Variable<T, TRIREME_DEVICE>&, Accumulate<T>, ops::Side)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
+#define TRIREME_OVERLOADS(T, D) template Variable<T, D> pointwise(ops::Unary, const Variable<T, D>&, const ops::UnaryNumbers&);
+TRIREME_EACH(FLOATS, TRIREME_OVERLOADS, TRIREME_DEVICE)
+#undef TRIREME_OVERLOADS
+TRIREME_INSTANTIATE(FLOATS, detail::binary_of, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, detail::binary_with_number, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, detail::where_of, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, detail::where_with_number, TRIREME_DEVICE)
 
 }  // namespace trireme

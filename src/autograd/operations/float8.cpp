@@ -1,7 +1,8 @@
-#include "autograd/operations/shapes.hpp"
-#include "trireme/autograd/float8.hpp"
-#include "trireme/autograd/record.hpp"
 #include "trireme/ops/matmul/float8.hpp"
+
+#include "autograd/operations/shapes.hpp"
+#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/record.hpp"
 #include "trireme/ops/reduce/reduce.hpp"
 
 namespace trireme {

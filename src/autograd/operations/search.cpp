@@ -1,5 +1,7 @@
-#include "trireme/autograd/record.hpp"
 #include "trireme/autograd/search.hpp"
+
+#include "precision/instantiate.hpp"
+#include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/search/cumulative.hpp"
@@ -104,18 +106,14 @@ Variable<T, D> cumprod(const Variable<T, D>& x, int dim) {
   return record(Cumprod{dim}, Result<T, D>{x.shape()}, kept(x));
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                                 \
-  template Indexed<Variable<T, TRIREME_DEVICE>, TRIREME_DEVICE> max_with_index(const Variable<T, TRIREME_DEVICE>&, int, bool); \
-  template Indexed<Variable<T, TRIREME_DEVICE>, TRIREME_DEVICE> min_with_index(const Variable<T, TRIREME_DEVICE>&, int, bool); \
-  template Indexed<Variable<T, TRIREME_DEVICE>, TRIREME_DEVICE> sort(const Variable<T, TRIREME_DEVICE>&, int, bool);           \
-  template Indexed<Variable<T, TRIREME_DEVICE>, TRIREME_DEVICE> topk(const Variable<T, TRIREME_DEVICE>&, std::int64_t, int,    \
-                                                                     bool);                                                    \
-  template Variable<T, TRIREME_DEVICE> cumsum(const Variable<T, TRIREME_DEVICE>&, int);                                        \
-  template Variable<T, TRIREME_DEVICE> cumprod(const Variable<T, TRIREME_DEVICE>&, int)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
+#define TRIREME_OVERLOADS(T, D)                                                             \
+  template Indexed<Variable<T, D>, D> max_with_index(const Variable<T, D>&, int, bool);     \
+  template Indexed<Variable<T, D>, D> min_with_index(const Variable<T, D>&, int, bool);     \
+  template Indexed<Variable<T, D>, D> sort(const Variable<T, D>&, int, bool);               \
+  template Indexed<Variable<T, D>, D> topk(const Variable<T, D>&, std::int64_t, int, bool); \
+  template Variable<T, D> cumsum(const Variable<T, D>&, int);                               \
+  template Variable<T, D> cumprod(const Variable<T, D>&, int);
+TRIREME_EACH(FLOATS, TRIREME_OVERLOADS, TRIREME_DEVICE)
+#undef TRIREME_OVERLOADS
 
 }  // namespace trireme

@@ -1,4 +1,6 @@
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/attention.hpp"
+
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
@@ -64,35 +66,6 @@ struct Attention {
   }
 };
 
-struct Rotary {
-  static constexpr std::string_view name = "rotary";
-  ops::RotaryOptions options;
-
-  void forward(const auto& x, const auto& document_starts, auto& y) const { ops::rotary(x, options, y, document_starts); }
-  template <typename T, typename D>
-  void backward(const Tensor<T, D>& dy, const Tensor<std::int32_t, D>& document_starts, const Gradient<T, D>& dx) const {
-    Tensor<T, D> contribution(dy.shape());
-    ops::rotary_backward(dy, options, contribution, document_starts);
-    dx.give(std::move(contribution));
-  }
-  void describe(Attributes& to) const {
-    to["size"] = options.size;
-    to["heads"] = options.heads;
-    to["first_position"] = options.first_position;
-    to["base"] = options.base;
-    const ops::RotaryScaling& scaling = options.scaling;
-    to["scaling"] = static_cast<std::int64_t>(scaling.kind);
-    to["factor"] = scaling.factor;
-    to["trained_positions"] = scaling.trained_positions;
-    to["low_frequency"] = scaling.low_frequency;
-    to["high_frequency"] = scaling.high_frequency;
-    to["beta_fast"] = scaling.beta_fast;
-    to["beta_slow"] = scaling.beta_slow;
-    to["truncate"] = std::int64_t{scaling.truncate};
-    to["attention_factor"] = scaling.attention_factor;
-  }
-};
-
 }  // namespace
 
 template <typename T, typename D>
@@ -108,22 +81,6 @@ Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Varia
                 kept(optional(first_keys)));
 }
 
-template <typename T, typename D>
-Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options,
-                      const Tensor<std::int32_t, D>& document_starts) {
-  return record(Rotary{options}, Result<T, D>{x.shape()}, x, kept(optional(document_starts)));
-}
-
-#define TRIREME_INSTANTIATE(T)                                                                               \
-  template Variable<T, TRIREME_DEVICE> rotary(const Variable<T, TRIREME_DEVICE>&, const ops::RotaryOptions&, \
-                                              const Tensor<std::int32_t, TRIREME_DEVICE>&);                  \
-  template Variable<T, TRIREME_DEVICE> scaled_dot_product_attention(                                         \
-      const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&, const ops::AttentionOptions&,  \
-      const Tensor<std::int32_t, TRIREME_DEVICE>&, const Tensor<std::int32_t, TRIREME_DEVICE>&)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(FLOATS, scaled_dot_product_attention, TRIREME_DEVICE)
 
 }  // namespace trireme

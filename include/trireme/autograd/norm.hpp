@@ -1,10 +1,48 @@
 #pragma once
 
+#include <concepts>
+#include <utility>
+
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"
 
+// Normalisation of Variables. T: float, double, bfloat16, float16. Weights and biases are Accumulate<T>: float with the last
+// two.
 namespace trireme TRIREME_EXPORT {
+
+// Over the last `dims` dims together; weight and bias, which have these dims, may be undefined. Computed in float for half
+// types, whose weights are float.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
+                                         const Variable<Accumulate<T>, D>& bias, double epsilon, int dims = 1);
+
+// The norm of a float variable, rounded to T for the matrix product that follows.
+template <typename T, typename D>
+requires(!std::same_as<T, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> layer_norm(const Variable<Accumulate<T>, D>& x,
+                                                                                   const Variable<Accumulate<T>, D>& weight,
+                                                                                   const Variable<Accumulate<T>, D>& bias,
+                                                                                   double epsilon, int dims = 1);
+
+// {x + residual, layer_norm(x + residual)} in one pass.
+template <typename T, typename D>
+TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_layer_norm(
+    const Variable<Accumulate<T>, D>& x, const Variable<T, D>& residual, const Variable<Accumulate<T>, D>& weight,
+    const Variable<Accumulate<T>, D>& bias, double epsilon);
+
+// x / sqrt(average of x^2 over the last dim + epsilon) * weight[width], which may be undefined. As of layer_norm, there are
+// forms that round to T and that add a residual.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> rms_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight, double epsilon);
+template <typename T, typename D>
+requires(!std::same_as<T, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> rms_norm(const Variable<Accumulate<T>, D>& x,
+                                                                                 const Variable<Accumulate<T>, D>& weight,
+                                                                                 double epsilon);
+template <typename T, typename D>
+TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rms_norm(const Variable<Accumulate<T>, D>& x,
+                                                                                       const Variable<T, D>& residual,
+                                                                                       const Variable<Accumulate<T>, D>& weight,
+                                                                                       double epsilon);
 
 // Moving averages [channels] of what training has seen, for evaluation. Training updates the tensors in place, but leaves both
 // alone when a mean or a variance of the batch is inf or nan: float16 skips the optimizer's step then.

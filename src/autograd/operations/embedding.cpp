@@ -1,5 +1,7 @@
+#include "trireme/autograd/embedding.hpp"
+
 #include "autograd/operations/shapes.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/ops/embedding/embedding.hpp"
 #include "trireme/ops/embedding/positions.hpp"
@@ -64,13 +66,7 @@ Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Vari
   return record(TokenEmbedding<D>{positions}, result, kept(tokens), token_weight, position_weight);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                     \
-  template Variable<T, TRIREME_DEVICE> embedding(const Tensor<std::int32_t, TRIREME_DEVICE>&,                      \
-                                                 const Variable<T, TRIREME_DEVICE>&, std::optional<std::int32_t>); \
-  template Variable<T, TRIREME_DEVICE> token_embedding(const Tensor<std::int32_t, TRIREME_DEVICE>&,                \
-                                                       const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, embedding, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, token_embedding, TRIREME_DEVICE)
 
 }  // namespace trireme

@@ -1,8 +1,10 @@
+#include "trireme/autograd/experts.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "trireme/autograd/experts.hpp"
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
@@ -145,18 +147,9 @@ Variable<T, D> exchange_rows(const Variable<T, D>& x, const RowExchange& exchang
   return record(ExchangeRows{exchange, axis}, result, x);
 }
 
-#define TRIREME_INSTANTIATE(T, A)                                                                               \
-  template Variable<T, TRIREME_DEVICE> take_expert_rows(const Variable<T, TRIREME_DEVICE>&, const ExpertRows&); \
-  template Variable<T, TRIREME_DEVICE> exchange_rows(const Variable<T, TRIREME_DEVICE>&, const RowExchange&,    \
-                                                     const Collectives&);                                       \
-  template Variable<T, TRIREME_DEVICE> expert_linear(const Variable<T, TRIREME_DEVICE>&,                        \
-                                                     const Variable<T, TRIREME_DEVICE, A>&, const ExpertRows&); \
-  template Variable<T, TRIREME_DEVICE> combine_expert_rows(const Variable<T, TRIREME_DEVICE>&,                  \
-                                                           const Variable<A, TRIREME_DEVICE>&, const ExpertRows&)
-TRIREME_INSTANTIATE(float, float);
-TRIREME_INSTANTIATE(double, double);
-TRIREME_INSTANTIATE(bfloat16, float);
-TRIREME_INSTANTIATE(float16, float);
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(FLOATS, take_expert_rows, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, exchange_rows, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, expert_linear, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, combine_expert_rows, TRIREME_DEVICE)
 
 }  // namespace trireme

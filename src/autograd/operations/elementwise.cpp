@@ -1,5 +1,6 @@
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/elementwise.hpp"
 
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/pointwise.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
@@ -16,12 +17,6 @@ struct Cast {
   void backward(const auto& dy, const auto& dx) const {
     dx.contribute([&](auto& out, bool accumulate) { ops::cast(dy, out, accumulate); });
   }
-};
-
-struct Reshape {
-  static constexpr std::string_view name = "reshape";
-  void forward(const auto&, auto&) const {}
-  void backward(auto& dy, const auto& dx) const { dx.give(std::move(dy)); }
 };
 
 // The arithmetic of operands of one shape; detail::binary_of() has that of others.
@@ -171,6 +166,35 @@ struct Dropout {
   void describe(Attributes& to) const { to["probability"] = probability; }
 };
 
+struct Rotary {
+  static constexpr std::string_view name = "rotary";
+  ops::RotaryOptions options;
+
+  void forward(const auto& x, const auto& document_starts, auto& y) const { ops::rotary(x, options, y, document_starts); }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const Tensor<std::int32_t, D>& document_starts, const Gradient<T, D>& dx) const {
+    Tensor<T, D> contribution(dy.shape());
+    ops::rotary_backward(dy, options, contribution, document_starts);
+    dx.give(std::move(contribution));
+  }
+  void describe(Attributes& to) const {
+    to["size"] = options.size;
+    to["heads"] = options.heads;
+    to["first_position"] = options.first_position;
+    to["base"] = options.base;
+    const ops::RotaryScaling& scaling = options.scaling;
+    to["scaling"] = static_cast<std::int64_t>(scaling.kind);
+    to["factor"] = scaling.factor;
+    to["trained_positions"] = scaling.trained_positions;
+    to["low_frequency"] = scaling.low_frequency;
+    to["high_frequency"] = scaling.high_frequency;
+    to["beta_fast"] = scaling.beta_fast;
+    to["beta_slow"] = scaling.beta_slow;
+    to["truncate"] = std::int64_t{scaling.truncate};
+    to["attention_factor"] = scaling.attention_factor;
+  }
+};
+
 }  // namespace
 
 template <typename To, typename From, typename D>
@@ -183,18 +207,12 @@ Variable<To, D> cast(const Variable<From, D>& x) {
   }
 }
 
-template Variable<float, TRIREME_DEVICE> cast(const Variable<float, TRIREME_DEVICE>&);
-template Variable<double, TRIREME_DEVICE> cast(const Variable<double, TRIREME_DEVICE>&);
-template Variable<float, TRIREME_DEVICE> cast(const Variable<bfloat16, TRIREME_DEVICE>&);
-template Variable<float, TRIREME_DEVICE> cast(const Variable<float16, TRIREME_DEVICE>&);
-template Variable<bfloat16, TRIREME_DEVICE> cast(const Variable<float, TRIREME_DEVICE>&);
-template Variable<float16, TRIREME_DEVICE> cast(const Variable<float, TRIREME_DEVICE>&);
-
-template <typename T, typename D>
-Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape) {
-  return record(
-      Reshape{}, [&] { return Result<T, D>{.existing = x.value().reshape(shape)}; }, x);
-}
+#define TRIREME_CASTS(T, D) template Variable<Accumulate<T>, D> cast(const Variable<T, D>&);
+TRIREME_EACH(FLOATS, TRIREME_CASTS, TRIREME_DEVICE)
+#undef TRIREME_CASTS
+#define TRIREME_ROUNDINGS(T, D) template Variable<T, D> cast(const Variable<float, D>&);
+TRIREME_EACH(HALVES, TRIREME_ROUNDINGS, TRIREME_DEVICE)
+#undef TRIREME_ROUNDINGS
 
 template <typename T, typename D>
 Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b) {
@@ -277,24 +295,26 @@ Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_
   return record(Dropout{probability, key}, Result<T, D>{x.shape()}, x);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                           \
-  template Variable<T, TRIREME_DEVICE> reshape(const Variable<T, TRIREME_DEVICE>&, const Shape&);                        \
-  template Variable<T, TRIREME_DEVICE> add(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&);      \
-  template Variable<T, TRIREME_DEVICE> subtract(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&); \
-  template Variable<T, TRIREME_DEVICE> multiply(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&); \
-  template Variable<T, TRIREME_DEVICE> divide(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&);   \
-  template Variable<T, TRIREME_DEVICE> shift(const Variable<T, TRIREME_DEVICE>&, Accumulate<T>);                         \
-  template Variable<T, TRIREME_DEVICE> scale(const Variable<T, TRIREME_DEVICE>&, Accumulate<T>);                         \
-  template Variable<T, TRIREME_DEVICE> activation(ops::Activation, const Variable<T, TRIREME_DEVICE>&);                  \
-  template Variable<T, TRIREME_DEVICE> gated_activation(ops::Activation, const Variable<T, TRIREME_DEVICE>&,             \
-                                                        const Variable<T, TRIREME_DEVICE>&);                             \
-  template Variable<T, TRIREME_DEVICE> leaky_relu(const Variable<T, TRIREME_DEVICE>&, double);                           \
-  template Variable<T, TRIREME_DEVICE> softplus(const Variable<T, TRIREME_DEVICE>&, const ops::SoftplusOptions&);        \
-  template Variable<T, TRIREME_DEVICE> dropout(const Variable<T, TRIREME_DEVICE>&, double, std::string_view, const DropoutRows&)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
+template <typename T, typename D>
+Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options,
+                      const Tensor<std::int32_t, D>& document_starts) {
+  return record(Rotary{options}, Result<T, D>{x.shape()}, x, kept(optional(document_starts)));
+}
+
+#define TRIREME_OVERLOADS(T, D)                                                   \
+  template Variable<T, D> add(const Variable<T, D>&, const Variable<T, D>&);      \
+  template Variable<T, D> subtract(const Variable<T, D>&, const Variable<T, D>&); \
+  template Variable<T, D> multiply(const Variable<T, D>&, const Variable<T, D>&); \
+  template Variable<T, D> divide(const Variable<T, D>&, const Variable<T, D>&);   \
+  template Variable<T, D> scale(const Variable<T, D>&, Accumulate<T>);            \
+  template Variable<T, D> activation(ops::Activation, const Variable<T, D>&);
+TRIREME_EACH(FLOATS, TRIREME_OVERLOADS, TRIREME_DEVICE)
+#undef TRIREME_OVERLOADS
+TRIREME_INSTANTIATE(FLOATS, shift, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, gated_activation, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, leaky_relu, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, softplus, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, dropout, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, rotary, TRIREME_DEVICE)
 
 }  // namespace trireme

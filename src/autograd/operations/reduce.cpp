@@ -1,9 +1,11 @@
+#include "trireme/autograd/reduce.hpp"
+
 #include <limits>
 #include <tuple>
 #include <vector>
 
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/autograd/reductions.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/reduce/reductions.hpp"
@@ -126,20 +128,17 @@ Variable<T, D> norm(const Variable<T, D>& x, double p, const Dims& dims, bool ke
   return reduce({.kind = ops::norm_of(p), .dims = dims}, x, keep_dims);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                \
-  template Variable<T, TRIREME_DEVICE> sum(const Variable<T, TRIREME_DEVICE>&, const Dims&, bool);            \
-  template Variable<T, TRIREME_DEVICE> mean(const Variable<T, TRIREME_DEVICE>&, const Dims&, bool);           \
-  template Variable<T, TRIREME_DEVICE> prod(const Variable<T, TRIREME_DEVICE>&, const Dims&, bool);           \
-  template Variable<T, TRIREME_DEVICE> max(const Variable<T, TRIREME_DEVICE>&, const Dims&, bool);            \
-  template Variable<T, TRIREME_DEVICE> min(const Variable<T, TRIREME_DEVICE>&, const Dims&, bool);            \
-  template Variable<T, TRIREME_DEVICE> logsumexp(const Variable<T, TRIREME_DEVICE>&, const Dims&, bool);      \
-  template Variable<T, TRIREME_DEVICE> var(const Variable<T, TRIREME_DEVICE>&, const Dims&, bool, double);    \
-  template Variable<T, TRIREME_DEVICE> stddev(const Variable<T, TRIREME_DEVICE>&, const Dims&, bool, double); \
-  template Variable<T, TRIREME_DEVICE> norm(const Variable<T, TRIREME_DEVICE>&, double, const Dims&, bool)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
+#define TRIREME_OVERLOADS(T, D)                                                     \
+  template Variable<T, D> sum(const Variable<T, D>&, const Dims&, bool);            \
+  template Variable<T, D> mean(const Variable<T, D>&, const Dims&, bool);           \
+  template Variable<T, D> prod(const Variable<T, D>&, const Dims&, bool);           \
+  template Variable<T, D> max(const Variable<T, D>&, const Dims&, bool);            \
+  template Variable<T, D> min(const Variable<T, D>&, const Dims&, bool);            \
+  template Variable<T, D> logsumexp(const Variable<T, D>&, const Dims&, bool);      \
+  template Variable<T, D> var(const Variable<T, D>&, const Dims&, bool, double);    \
+  template Variable<T, D> stddev(const Variable<T, D>&, const Dims&, bool, double); \
+  template Variable<T, D> norm(const Variable<T, D>&, double, const Dims&, bool);
+TRIREME_EACH(FLOATS, TRIREME_OVERLOADS, TRIREME_DEVICE)
+#undef TRIREME_OVERLOADS
 
 }  // namespace trireme

@@ -1,8 +1,11 @@
 #include "trireme/autograd/array.hpp"
+
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/array/fill.hpp"
+#include "trireme/ops/array/transpose.hpp"
 
 namespace trireme {
 namespace {
@@ -92,7 +95,38 @@ struct View {
   void backward(auto& dy, const auto& dx) const { dx.give(std::move(dy)); }
 };
 
+struct Transpose {
+  static constexpr std::string_view name = "transpose";
+  int first;
+  int second;
+  void forward(const auto& x, auto& y) const { ops::transpose(x, first, second, y); }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const Gradient<T, D>& dx) const {
+    const ops::Movement back = ops::transposed(dy.shape(), first, second);
+    dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::copy_strided(back.copies[0], dy, out, accumulate); });
+  }
+  void describe(Attributes& to) const { to["dims"] = std::vector<std::int64_t>{first, second}; }
+};
+
 }  // namespace
+
+template <typename T, typename D>
+Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape) {
+  return record(
+      View{"reshape"}, [&] { return Result<T, D>{.existing = x.value().reshape(shape)}; }, x);
+}
+
+template <typename T, typename D>
+Variable<T, D> transpose(const Variable<T, D>& x, int first, int second) {
+  return record(
+      Transpose{first, second}, [&] { return Result<T, D>{ops::transposed_shape(x.shape(), first, second)}; }, x);
+}
+
+#define TRIREME_OVERLOADS(T, D)                                         \
+  template Variable<T, D> reshape(const Variable<T, D>&, const Shape&); \
+  template Variable<T, D> transpose(const Variable<T, D>&, int, int);
+TRIREME_EACH(FLOATS, TRIREME_OVERLOADS, TRIREME_DEVICE)
+#undef TRIREME_OVERLOADS
 
 namespace detail {
 
@@ -138,19 +172,12 @@ Variable<T, D> record_view(std::string_view function, const Variable<T, D>& x, c
   return record(View{function}, Result<T, D>{.existing = x.value().reshape(shape)}, x);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                                \
-  template Variable<T, TRIREME_DEVICE> record_movement(const Variable<T, TRIREME_DEVICE>&, ops::Movement);                    \
-  template Variable<T, TRIREME_DEVICE> record_slice(std::string_view, const Variable<T, TRIREME_DEVICE>&, int, const Slice&); \
-  template Variable<T, TRIREME_DEVICE> record_replacement(const Variable<T, TRIREME_DEVICE>&,                                 \
-                                                          const Variable<T, TRIREME_DEVICE>&, ops::Movement);                 \
-  template Variable<T, TRIREME_DEVICE> record_joining(const std::vector<Variable<T, TRIREME_DEVICE>>&, const ops::Joining&);  \
-  template Variable<T, TRIREME_DEVICE> record_triangle(ops::Triangle, const Variable<T, TRIREME_DEVICE>&, std::int64_t);      \
-  template Variable<T, TRIREME_DEVICE> record_view(std::string_view, const Variable<T, TRIREME_DEVICE>&, const Shape&)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(FLOATS, record_movement, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, record_slice, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, record_replacement, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, record_joining, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, record_triangle, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, record_view, TRIREME_DEVICE)
 
 }  // namespace detail
 }  // namespace trireme

@@ -1,5 +1,9 @@
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/loss.hpp"
+
+#include "precision/instantiate.hpp"
+#include "trireme/autograd/elementwise.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/elementwise/cast.hpp"
@@ -196,33 +200,19 @@ Loss<Accumulate<T>, D> distillation_loss(const Variable<T, D>& student, const Te
   }
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                                \
-  template Loss<Accumulate<T>, TRIREME_DEVICE> cross_entropy(const Variable<T, TRIREME_DEVICE>&,                              \
-                                                             const Tensor<std::int32_t, TRIREME_DEVICE>&,                     \
-                                                             const ops::CrossEntropyOptions<Accumulate<T>, TRIREME_DEVICE>&); \
-  template Variable<Accumulate<T>, TRIREME_DEVICE> cross_entropy_rows(                                                        \
-      const Variable<T, TRIREME_DEVICE>&, const Tensor<std::int32_t, TRIREME_DEVICE>&,                                        \
-      const ops::CrossEntropyOptions<Accumulate<T>, TRIREME_DEVICE>&);                                                        \
-  template Loss<Accumulate<T>, TRIREME_DEVICE> mse_loss(const Variable<T, TRIREME_DEVICE>&,                                   \
-                                                        const Tensor<Accumulate<T>, TRIREME_DEVICE>&);                        \
-  template Loss<Accumulate<T>, TRIREME_DEVICE> bce_with_logits(const Variable<T, TRIREME_DEVICE>&,                            \
-                                                               const Tensor<Accumulate<T>, TRIREME_DEVICE>&, double);         \
-  template Loss<Accumulate<T>, TRIREME_DEVICE> l1_loss(const Variable<T, TRIREME_DEVICE>&,                                    \
-                                                       const Tensor<Accumulate<T>, TRIREME_DEVICE>&);                         \
-  template Loss<Accumulate<T>, TRIREME_DEVICE> huber_loss(const Variable<T, TRIREME_DEVICE>&,                                 \
-                                                          const Tensor<Accumulate<T>, TRIREME_DEVICE>&, double);              \
-  template Loss<Accumulate<T>, TRIREME_DEVICE> smooth_l1_loss(const Variable<T, TRIREME_DEVICE>&,                             \
-                                                              const Tensor<Accumulate<T>, TRIREME_DEVICE>&, double);          \
-  template Loss<Accumulate<T>, TRIREME_DEVICE> sigmoid_focal_loss(                                                            \
-      const Variable<T, TRIREME_DEVICE>&, const Tensor<Accumulate<T>, TRIREME_DEVICE>&, const FocalLossOptions&);             \
-  template Loss<Accumulate<T>, TRIREME_DEVICE> kl_divergence(const Variable<T, TRIREME_DEVICE>&,                              \
-                                                             const Tensor<Accumulate<T>, TRIREME_DEVICE>&, bool);             \
-  template Loss<Accumulate<T>, TRIREME_DEVICE> distillation_loss(const Variable<T, TRIREME_DEVICE>&,                          \
-                                                                 const Tensor<T, TRIREME_DEVICE>&, double)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
+#define TRIREME_OVERLOADS(T, D)                                                                        \
+  template Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>&, const Tensor<std::int32_t, D>&, \
+                                                const ops::CrossEntropyOptions<Accumulate<T>, D>&);    \
+  template Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>&, const Tensor<Accumulate<T>, D>&);
+TRIREME_EACH(FLOATS, TRIREME_OVERLOADS, TRIREME_DEVICE)
+#undef TRIREME_OVERLOADS
+TRIREME_INSTANTIATE(FLOATS, cross_entropy_rows, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, bce_with_logits, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, l1_loss, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, huber_loss, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, smooth_l1_loss, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, sigmoid_focal_loss, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, kl_divergence, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, distillation_loss, TRIREME_DEVICE)
 
 }  // namespace trireme

@@ -1,5 +1,7 @@
-#include "trireme/autograd/record.hpp"
 #include "trireme/autograd/resize.hpp"
+
+#include "precision/instantiate.hpp"
+#include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 
@@ -31,12 +33,8 @@ Variable<T, D> interpolate(const Variable<T, D>& x, const InterpolateOptions& op
   return record(Interpolate{interpolation}, Result<T, D>{ops::interpolated_shape(x.shape(), interpolation)}, x);
 }
 
-#define TRIREME_INSTANTIATE(T) \
-  template Variable<T, TRIREME_DEVICE> interpolate(const Variable<T, TRIREME_DEVICE>&, const InterpolateOptions&)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
+#define TRIREME_OVERLOADS(T, D) template Variable<T, D> interpolate(const Variable<T, D>&, const InterpolateOptions&);
+TRIREME_EACH(FLOATS, TRIREME_OVERLOADS, TRIREME_DEVICE)
+#undef TRIREME_OVERLOADS
 
 }  // namespace trireme

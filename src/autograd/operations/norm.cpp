@@ -1,5 +1,9 @@
+#include "trireme/autograd/norm.hpp"
+
 #include "autograd/operations/norm_weights.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "precision/instantiate.hpp"
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/elementwise.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
@@ -215,30 +219,20 @@ std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rms_norm(const Va
   return {std::move(sum), std::move(y)};
 }
 
-#define TRIREME_INSTANTIATE(T, A)                                                                                      \
-  template Variable<T, TRIREME_DEVICE> layer_norm<T, TRIREME_DEVICE>(const Variable<A, TRIREME_DEVICE>&,               \
-                                                                     const Variable<A, TRIREME_DEVICE>&,               \
-                                                                     const Variable<A, TRIREME_DEVICE>&, double, int); \
-  template Variable<T, TRIREME_DEVICE> rms_norm<T, TRIREME_DEVICE>(const Variable<A, TRIREME_DEVICE>&,                 \
-                                                                   const Variable<A, TRIREME_DEVICE>&, double);        \
-  template std::pair<Variable<A, TRIREME_DEVICE>, Variable<T, TRIREME_DEVICE>> residual_layer_norm(                    \
-      const Variable<A, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&,      \
-      const Variable<A, TRIREME_DEVICE>&, double);                                                                     \
-  template std::pair<Variable<A, TRIREME_DEVICE>, Variable<T, TRIREME_DEVICE>> residual_rms_norm(                      \
-      const Variable<A, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&, double)
-TRIREME_INSTANTIATE(float, float);
-TRIREME_INSTANTIATE(double, double);
-TRIREME_INSTANTIATE(bfloat16, float);
-TRIREME_INSTANTIATE(float16, float);
-#undef TRIREME_INSTANTIATE
+#define TRIREME_OVERLOADS(T, D)                                                                                  \
+  template Variable<T, D> layer_norm<T, D>(const Variable<Accumulate<T>, D>&, const Variable<Accumulate<T>, D>&, \
+                                           const Variable<Accumulate<T>, D>&, double, int);                      \
+  template Variable<T, D> rms_norm<T, D>(const Variable<Accumulate<T>, D>&, const Variable<Accumulate<T>, D>&, double);
+TRIREME_EACH(FLOATS, TRIREME_OVERLOADS, TRIREME_DEVICE)
+#undef TRIREME_OVERLOADS
+TRIREME_INSTANTIATE(FLOATS, residual_layer_norm, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, residual_rms_norm, TRIREME_DEVICE)
 
-#define TRIREME_INSTANTIATE(T)                                                                                                \
-  template Variable<T, TRIREME_DEVICE> layer_norm(const Variable<T, TRIREME_DEVICE>&, const Variable<float, TRIREME_DEVICE>&, \
-                                                  const Variable<float, TRIREME_DEVICE>&, double, int);                       \
-  template Variable<T, TRIREME_DEVICE> rms_norm(const Variable<T, TRIREME_DEVICE>&, const Variable<float, TRIREME_DEVICE>&,   \
-                                                double)
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
+#define TRIREME_OVERLOADS(T, D)                                                                                           \
+  template Variable<T, D> layer_norm(const Variable<T, D>&, const Variable<float, D>&, const Variable<float, D>&, double, \
+                                     int);                                                                                \
+  template Variable<T, D> rms_norm(const Variable<T, D>&, const Variable<float, D>&, double);
+TRIREME_EACH(HALVES, TRIREME_OVERLOADS, TRIREME_DEVICE)
+#undef TRIREME_OVERLOADS
 
 }  // namespace trireme

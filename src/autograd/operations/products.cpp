@@ -1,6 +1,8 @@
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/array.hpp"
-#include "trireme/autograd/functions.hpp"
-#include "trireme/autograd/products.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/matmul/einsum_plan.hpp"
@@ -46,16 +48,12 @@ Variable<T, D> einsum(std::string_view equation, const Variable<T, D>& x) {
   return ops::run_einsum<Variable<T, D>>(ops::einsum_plan(equation, {x.shape()}), {x}, EinsumOfVariables<T, D>());
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                        \
-  template Variable<T, TRIREME_DEVICE> outer(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&); \
-  template Variable<T, TRIREME_DEVICE> dot(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&);   \
-  template Variable<T, TRIREME_DEVICE> einsum(std::string_view, const Variable<T, TRIREME_DEVICE>&,                   \
-                                              const Variable<T, TRIREME_DEVICE>&);                                    \
-  template Variable<T, TRIREME_DEVICE> einsum(std::string_view, const Variable<T, TRIREME_DEVICE>&)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
+#define TRIREME_OVERLOADS(T, D)                                                                   \
+  template Variable<T, D> outer(const Variable<T, D>&, const Variable<T, D>&);                    \
+  template Variable<T, D> dot(const Variable<T, D>&, const Variable<T, D>&);                      \
+  template Variable<T, D> einsum(std::string_view, const Variable<T, D>&, const Variable<T, D>&); \
+  template Variable<T, D> einsum(std::string_view, const Variable<T, D>&);
+TRIREME_EACH(FLOATS, TRIREME_OVERLOADS, TRIREME_DEVICE)
+#undef TRIREME_OVERLOADS
 
 }  // namespace trireme

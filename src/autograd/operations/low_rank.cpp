@@ -1,7 +1,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/autograd/low_rank.hpp"
+#include "precision/instantiate.hpp"
+#include "trireme/autograd/matmul.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"
@@ -94,14 +95,6 @@ Variable<T, D> add_low_rank(const Variable<T, D>& y, const Variable<T, D>& u, co
   return record(AddLowRank{columns, scale, y.shape().back(), b.shape().back()}, result, y, kept(u), kept(weight(b)));
 }
 
-#define TRIREME_INSTANTIATE(T, A)                                                                                              \
-  template Variable<T, TRIREME_DEVICE> add_low_rank(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&,    \
-                                                    const Variable<T, TRIREME_DEVICE, A>&, const std::vector<LowRankColumns>&, \
-                                                    double)
-TRIREME_INSTANTIATE(float, float);
-TRIREME_INSTANTIATE(double, double);
-TRIREME_INSTANTIATE(bfloat16, float);
-TRIREME_INSTANTIATE(float16, float);
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(FLOATS, add_low_rank, TRIREME_DEVICE)
 
 }  // namespace trireme

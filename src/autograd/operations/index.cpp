@@ -1,4 +1,6 @@
 #include "trireme/autograd/index.hpp"
+
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
@@ -112,23 +114,10 @@ Variable<T, D> record_scatter_extreme(ScatterReduction reduction, const Variable
   return record(ScatterExtreme{reduction, indexing}, kept(Result<T, D>{x.shape()}), kept(x), kept(index), kept(source));
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                                 \
-  template Variable<T, TRIREME_DEVICE> record_gather(const Variable<T, TRIREME_DEVICE>&, const ops::Indexing&,                 \
-                                                     const Tensor<std::int64_t, TRIREME_DEVICE>&, const Shape&);               \
-  template Variable<T, TRIREME_DEVICE> record_scatter(const Variable<T, TRIREME_DEVICE>&, const ops::Indexing&,                \
-                                                      const Tensor<std::int64_t, TRIREME_DEVICE>&,                             \
-                                                      const Variable<T, TRIREME_DEVICE>&);                                     \
-  template Variable<T, TRIREME_DEVICE> record_scatter_add(const Variable<T, TRIREME_DEVICE>&, const ops::Indexing&,            \
-                                                          const Tensor<std::int64_t, TRIREME_DEVICE>&,                         \
-                                                          const Variable<T, TRIREME_DEVICE>&);                                 \
-  template Variable<T, TRIREME_DEVICE> record_scatter_extreme(                                                                 \
-      ScatterReduction, const Variable<T, TRIREME_DEVICE>&, const ops::Indexing&, const Tensor<std::int64_t, TRIREME_DEVICE>&, \
-      const Variable<T, TRIREME_DEVICE>&)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-TRIREME_INSTANTIATE(bfloat16);
-TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(FLOATS, record_gather, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, record_scatter, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, record_scatter_add, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, record_scatter_extreme, TRIREME_DEVICE)
 
 }  // namespace detail
 }  // namespace trireme

@@ -1,13 +1,15 @@
+#include "trireme/ops/norm/batch_norm.hpp"
+
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "autograd/operations/norm_weights.hpp"
-#include "trireme/autograd/batch_norm.hpp"
+#include "precision/instantiate.hpp"
+#include "trireme/autograd/norm.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/norm/batch_norm.hpp"
 #include "trireme/ops/norm/group_norm.hpp"
 
 namespace trireme {
@@ -251,22 +253,9 @@ Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>,
   return record(GroupNorm{groups, epsilon}, results, kept(x), kept(optional(weight)), optional(bias));
 }
 
-#define TRIREME_INSTANTIATE(T, A)                                                                                          \
-  template Variable<T, TRIREME_DEVICE> batch_norm(const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&,  \
-                                                  const Variable<A, TRIREME_DEVICE>&,                                      \
-                                                  const RunningStatistics<A, TRIREME_DEVICE>&, const BatchNormArguments&); \
-  template Variable<T, TRIREME_DEVICE> batch_norm_relu(                                                                    \
-      const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&,          \
-      const RunningStatistics<A, TRIREME_DEVICE>&, const BatchNormArguments&);                                             \
-  template Variable<T, TRIREME_DEVICE> batch_norm_add_relu(                                                                \
-      const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&,          \
-      const Variable<A, TRIREME_DEVICE>&, const RunningStatistics<A, TRIREME_DEVICE>&, const BatchNormArguments&);         \
-  template Variable<T, TRIREME_DEVICE> group_norm(const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&,  \
-                                                  const Variable<A, TRIREME_DEVICE>&, int, double)
-TRIREME_INSTANTIATE(float, float);
-TRIREME_INSTANTIATE(double, double);
-TRIREME_INSTANTIATE(bfloat16, float);
-TRIREME_INSTANTIATE(float16, float);
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(FLOATS, batch_norm, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, batch_norm_relu, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, batch_norm_add_relu, TRIREME_DEVICE)
+TRIREME_INSTANTIATE(FLOATS, group_norm, TRIREME_DEVICE)
 
 }  // namespace trireme

@@ -1,10 +1,12 @@
+#include "trireme/ops/loss/ctc.hpp"
+
 #include <string_view>
 #include <tuple>
 #include <utility>
 
+#include "precision/instantiate.hpp"
 #include "trireme/autograd/composed/losses.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/ops/loss/ctc.hpp"
 
 namespace trireme {
 namespace {
@@ -49,12 +51,6 @@ Variable<T, D> ctc_losses(const Variable<T, D>& log_probabilities, const Tensor<
   return record(Ctc{options}, results, kept(log_probabilities), kept(targets), kept(input_lengths), kept(target_lengths));
 }
 
-#define TRIREME_INSTANTIATE(T)                                                         \
-  template Variable<T, TRIREME_DEVICE> ctc_losses(                                     \
-      const Variable<T, TRIREME_DEVICE>&, const Tensor<std::int32_t, TRIREME_DEVICE>&, \
-      const Tensor<std::int32_t, TRIREME_DEVICE>&, const Tensor<std::int32_t, TRIREME_DEVICE>&, const ops::CtcOptions&)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE(SINGLE_AND_DOUBLE, ctc_losses, TRIREME_DEVICE)
 
 }  // namespace trireme

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trireme/autograd/variable.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/ops/attention/attention.hpp"
+
+namespace trireme TRIREME_EXPORT {
+
+// Packed self-attention [batch, time, (heads + 2 * kv_heads) * size] -> [batch, time, heads * size], or, with kv, of queries
+// [batch, queries, heads * size] to keys and values [batch, keys, 2 * kv_heads * size]; values may have another size than
+// queries. See ops/attention/attention.hpp.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
+                                                           const ops::AttentionOptions& options,
+                                                           const Tensor<std::int32_t, D>& key_padding_mask = {},
+                                                           const Tensor<std::int32_t, D>& first_keys = {});
+
+}  // namespace trireme

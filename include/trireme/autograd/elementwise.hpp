@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "trireme/autograd/variable.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/ops/elementwise/elementwise.hpp"
+#include "trireme/ops/elementwise/rotary.hpp"
+
+// Operations on Variables, element by element: forward now, backward on the current tape. An operand that is undefined is an
+// error. T: float, double, bfloat16, float16. Those of pointwise.hpp are for Tensors too.
+namespace trireme TRIREME_EXPORT {
+
+// x in another element type, from and to float; x itself where that is its own.
+template <typename To, typename From, typename D>
+TRIREME_EXPORT Variable<To, D> cast(const Variable<From, D>& x);
+
+// Element by element; shapes are broadcast. Operators say the same: a + b, a - b, a * b, a / b (autograd/operators.hpp).
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b);
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> subtract(const Variable<T, D>& a, const Variable<T, D>& b);
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> multiply(const Variable<T, D>& a, const Variable<T, D>& b);
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> divide(const Variable<T, D>& a, const Variable<T, D>& b);
+
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> shift(const Variable<T, D>& x, Accumulate<T> summand);  // x + summand
+
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> scale(const Variable<T, D>& x, Accumulate<T> factor);
+
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> activation(ops::Activation kind, const Variable<T, D>& x);
+template <typename T, typename D>
+Variable<T, D> relu(const Variable<T, D>& x) {
+  return activation(ops::Activation::relu, x);
+}
+template <typename T, typename D>
+Variable<T, D> tanh(const Variable<T, D>& x) {
+  return activation(ops::Activation::tanh, x);
+}
+template <typename T, typename D>
+Variable<T, D> sigmoid(const Variable<T, D>& x) {
+  return activation(ops::Activation::sigmoid, x);
+}
+template <typename T, typename D>
+Variable<T, D> gelu(const Variable<T, D>& x) {  // the tanh form, as GPT-2
+  return activation(ops::Activation::gelu_tanh, x);
+}
+
+template <typename T, typename D>
+Variable<T, D> gelu_erf(const Variable<T, D>& x) {  // the exact form
+  return activation(ops::Activation::gelu_erf, x);
+}
+template <typename T, typename D>
+Variable<T, D> silu(const Variable<T, D>& x) {
+  return activation(ops::Activation::silu, x);
+}
+// activation(gate) * x, of equal shapes (Shazeer 2020, arXiv 2002.05202). Both are kept, the activation's value is not.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> gated_activation(ops::Activation kind, const Variable<T, D>& gate, const Variable<T, D>& x);
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> leaky_relu(const Variable<T, D>& x, double slope = 0.01);
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> softplus(const Variable<T, D>& x, const ops::SoftplusOptions& options = {});
+
+// Which part of the tape's micro-batch dim 0 of a variable counts.
+struct DropoutRows {
+  std::int64_t per_sample = 0;  // rows that make a sample; 0: all of the micro-batch's over TapeOptions::samples
+  std::int64_t first = 0;       // rows of the micro-batch before these
+  std::int64_t all = 0;         // rows of the micro-batch; 0: these are all
+};
+
+// Dim 0 of x goes from sample to sample, each with equally many rows (channels, patches, windows): which elements are dropped
+// depends on (the tape's seed and step, `stream`, the number of the stream's calls before in the micro-batch, the sample, and
+// the element's place in it), never on how samples are spread over ranks. A tape without TapeOptions is an error, and so is one
+// that does not say how many samples there are, unless they are those from 0 on. Without a tape x itself: evaluation drops
+// nothing.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream,
+                                      const DropoutRows& rows = {});
+
+// Rotary positions in the first heads of packed [batch, time, width]; see ops/elementwise/rotary.hpp.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options,
+                                     const Tensor<std::int32_t, D>& document_starts = {});
+
+}  // namespace trireme

@@ -1,0 +1,205 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/operands.hpp"
+#include "trireme/autograd/variable.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/ops/elementwise/elementwise.hpp"
+#include "trireme/ops/elementwise/full.hpp"
+#include "trireme/ops/loss/loss.hpp"
+#include "trireme/ops/update/step.hpp"
+#include "trireme/tensor/scalar.hpp"
+
+// Losses of Variables: sums over the targets that count, with the number of these. Of bfloat16 and float16 the loss is float.
+namespace trireme TRIREME_EXPORT {
+
+// What add_loss() keeps of a loss.
+template <typename T, typename D>
+class AddedLossOf final : public AddedLoss {
+ public:
+  explicit AddedLossOf(Variable<T, D> loss) : sum(std::move(loss)) {}
+
+  double value() const override { return static_cast<double>(sum.value().item()); }
+  void add_to(StepTotals* totals) const override {
+    if constexpr (Tensor<T, D>::on_host) {
+      totals->loss_sum += value();
+    } else {
+      ops::add_to_totals(ops::StepSums<T, D>{.loss = Scalar<T, D>(sum.value())}, totals);
+    }
+  }
+  void begin_alone() override {
+    if (!has_begun_) begin(Tensor<T, D>::full(sum.shape(), T{1}));
+  }
+  void begin(Tensor<T, D> upstream) {
+    sum.gradient().give(std::move(upstream));
+    has_begun_ = true;
+  }
+
+  Variable<T, D> sum;
+
+ private:
+  bool has_begun_ = false;
+};
+
+// An auxiliary loss, as one that balances experts: adds `sum`, of one element, to the Loss::sum of this micro-batch, where it
+// arises. Any layer in any stage of a pipeline may call it; a mean over targets is multiplied by their number first. Ranks of a
+// tensor axis add the same. Without a tape, in evaluation, it does nothing.
+template <typename T, typename D>
+void add_loss(const Variable<T, D>& sum) {
+  require(sum.value().defined() && sum.shape().numel() == 1, "add_loss() takes one element, not {}",
+          sum.value().defined() ? "a tensor of shape " + sum.shape().str() : "an undefined Variable");
+  if (Tape* tape = Tape::current()) {
+    tape->add_loss(std::make_shared<AddedLossOf<Accumulate<T>, D>>(cast<Accumulate<T>>(sum)));
+  }
+}
+
+// The loss of a micro-batch as a sum, with what a mean over several micro-batches and ranks needs.
+template <typename T, typename D = Cpu>
+struct Loss {
+  Variable<T, D> sum;                    // over counted targets
+  Scalar<double, D> target_weight = {};  // targets that count, each by the weight of its class
+  std::int64_t nominal_targets = 0;      // all targets, the ignored ones too: the same in every micro-batch of a step
+  Scalar<double, D> scale = 1.0;         // of the gradients: amp::GradScaler
+
+  // The host waits for a GPU's. 0 where no target counts, as in a batch of ignored targets alone: PyTorch's mean is NaN there.
+  double mean() const {
+    const double targets = target_weight.item();
+    return targets == 0 ? 0.0 : static_cast<double>(sum.value().item()) / targets;
+  }
+
+  // Gradients of scale * sum / nominal_targets, with what add_loss() has added to the sum; the optimizer step corrects by
+  // nominal_targets / target_weight of the whole step.
+  void backward() const {
+    if (Tape* tape = Tape::current()) begin_added(*tape);
+    sum.backward(upstream(sum.shape()));
+  }
+
+  // The first part of that: for the tape of a stage that has no other loss.
+  void begin_added(const Tape& tape) const {
+    for (const std::shared_ptr<AddedLoss>& added : tape.added_losses()) {
+      auto* loss = dynamic_cast<AddedLossOf<T, D>*>(added.get());
+      require(loss != nullptr,
+              "add_loss() got a loss of another element type, or on another device, than the loss of its step");
+      loss->begin(upstream(loss->sum.shape()));
+    }
+  }
+
+ private:
+  Tensor<T, D> upstream(const Shape& shape) const {
+    if (!scale.element().defined()) {
+      return Tensor<T, D>::full(shape, static_cast<T>(scale.known() / static_cast<double>(nominal_targets)));
+    }
+    const Tensor<T, D> scaled = ops::full<T>(shape, scale);
+    Tensor<T, D> of_mean(shape);
+    ops::scale(scaled, static_cast<T>(1 / static_cast<double>(nominal_targets)), of_mean);
+    return of_mean;
+  }
+};
+
+// A loss that is given as one, or as a Variable of one element, which then counts as one target.
+template <typename T, typename D>
+const Loss<T, D>& as_loss(const Loss<T, D>& loss) {
+  return loss;
+}
+template <typename T, typename D>
+Loss<Accumulate<T>, D> as_loss(const Variable<T, D>& value) {
+  require(value.value().defined() && value.shape().numel() == 1,
+          "a loss is a Loss or a Variable of one element, not one of shape {}",
+          value.value().defined() ? value.shape().str() : "undefined");
+  return {.sum = cast<Accumulate<T>>(value), .target_weight = 1.0, .nominal_targets = 1};
+}
+
+// Its mean is the sum of both means. That of a step over several micro-batches and ranks is too, since both keep equally many
+// targets: others are an error, and so are losses that are scaled differently. The host waits for counts that a GPU has.
+template <typename T, typename D>
+Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
+  require_operands("add", a.sum, b.sum);
+  require(a.target_weight.item() == b.target_weight.item() && a.nominal_targets == b.nominal_targets &&
+              a.scale.item() == b.scale.item(),
+          "add: losses of {} of {} and of {} of {} targets, scaled by {} and {}; the mean of a sum needs equal ones",
+          a.target_weight.item(), a.nominal_targets, b.target_weight.item(), b.nominal_targets, a.scale.item(), b.scale.item());
+  return {.sum = add(a.sum, b.sum), .target_weight = a.target_weight, .nominal_targets = a.nominal_targets, .scale = a.scale};
+}
+
+// Its mean is that of the loss plus a Variable of one element, as a penalty; where ranks or micro-batches have different ones,
+// the mean of these over the targets. The host waits for counts that a GPU has.
+template <typename T, typename D, typename V>
+requires std::same_as<Accumulate<V>, T> Loss<T, D> add(const Loss<T, D>& loss, const Variable<V, D>& value) {
+  require_operands("add", loss.sum, value);
+  require(value.shape().numel() == 1, "add: to a loss one element is added, not a Variable of shape {}", value.shape());
+  const Variable<T, D> of_targets = scale(cast<T>(value), static_cast<Accumulate<T>>(loss.target_weight.item()));
+  return {.sum = add(loss.sum, reshape(of_targets, loss.sum.shape())),
+          .target_weight = loss.target_weight,
+          .nominal_targets = loss.nominal_targets,
+          .scale = loss.scale};
+}
+
+// Its mean is `factor` times that of the loss. operators.hpp has 0.5 * (a + b) for losses.
+template <typename T, typename D>
+Loss<T, D> scale(const Loss<T, D>& loss, double factor) {
+  return {.sum = scale(loss.sum, static_cast<Accumulate<T>>(factor)),
+          .target_weight = loss.target_weight,
+          .nominal_targets = loss.nominal_targets,
+          .scale = loss.scale};
+}
+
+// Softmax cross-entropy of logits[..., classes] with one class number for each row; rows of ignore_index count for nothing.
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                                    const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
+
+// The same without a reduction: the loss of each row, in the shape of targets, 0 where ignored.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits,
+                                                             const Tensor<std::int32_t, D>& targets,
+                                                             const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
+
+// Element by element against a constant target of the same shape; every element is a counted target. What is compared with
+// bfloat16 or float16 is float, and so is the loss.
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target);
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
+                                                      double positive_weight = 1);
+
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> l1_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target);
+// (x - target)^2 / 2 where they are within delta, a line beyond (Huber 1964); delta above 0.
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> huber_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target,
+                                                 double delta = 1);
+// The same divided by beta; a beta of 0 is l1_loss.
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> smooth_l1_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target,
+                                                     double beta = 1);
+
+struct FocalLossOptions {
+  double alpha = 0.25;  // of targets of 1, those of 0 have 1 - alpha; below 0: neither has a factor
+  double gamma = 2;
+};
+// bce_with_logits times (1 - probability of the target)^gamma: what is right already counts less (Lin et al. 2017, arXiv
+// 1708.02002), as torchvision.ops.sigmoid_focal_loss.
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> sigmoid_focal_loss(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
+                                                         const FocalLossOptions& options = {});
+
+// KL(target || exp(log_probabilities)) over the last dim; mean() is that of the rows (PyTorch's batchmean for two dims).
+// The target holds probabilities, or their logarithms; NaN and probabilities below 0 give NaN. A probability of 0 counts as 0,
+// also where the log-probability is infinite, of which PyTorch makes NaN.
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> kl_divergence(const Variable<T, D>& log_probabilities,
+                                                    const Tensor<Accumulate<T>, D>& target, bool log_target = false);
+
+// temperature^2 * KL(softmax(teacher / temperature) || softmax(student / temperature)), logits over the last dim
+// (Hinton, Vinyals, Dean 2015, arXiv 1503.02531).
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> distillation_loss(const Variable<T, D>& student, const Tensor<T, D>& teacher,
+                                                        double temperature);
+
+}  // namespace trireme

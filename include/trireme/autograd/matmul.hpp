@@ -1,0 +1,96 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "trireme/autograd/variable.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/export.hpp"
+
+// Products of Variables. T: float, double, bfloat16, float16. Gradients of weights, and biases, are Accumulate<T>: float with
+// the last two.
+namespace trireme TRIREME_EXPORT {
+
+// [..., in] x [out, in]^T (+ [out]) -> [..., out]
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
+                                     const Variable<Accumulate<T>, D>& bias = {});
+
+// linear(gelu(linear(x, weight1, bias1)), weight2, bias2), an MLP with weight1[middle, in] and weight2[out, middle]. A GPU
+// computes the GELU and its derivative in the products before them (ops/matmul/linear_gelu.hpp).
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight1,
+                                                 const Variable<Accumulate<T>, D>& bias1,
+                                                 const Variable<T, D, Accumulate<T>>& weight2,
+                                                 const Variable<Accumulate<T>, D>& bias2);
+
+// a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast. A vector on the left is a row, on the right a column,
+// and has no dim in the result. b may be a parameter's variable().
+template <typename T, typename D, typename G>
+requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> matmul(const Variable<T, D>& a,
+                                                                                                    const Variable<T, D, G>& b);
+
+// Of a Variable and a Tensor, which is a constant.
+template <typename T, typename D, typename G>
+requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) Variable<T, D> matmul(const Tensor<T, D>& a,
+                                                                                     const Variable<T, D, G>& b) {
+  return matmul(Variable<T, D>(a), b);
+}
+template <typename T, typename D>
+Variable<T, D> matmul(const Variable<T, D>& a, const Tensor<T, D>& b) {
+  return matmul(a, Variable<T, D>(b));
+}
+
+// The products of ops/matmul/products.hpp, made of reshape, permute, sum and matmul, which an observer sees and whose gradients
+// theirs are.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> outer(const Variable<T, D>& a, const Variable<T, D>& b);
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> dot(const Variable<T, D>& a, const Variable<T, D>& b);
+
+//   einsum("bij,bjk->bik", a, b)
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> einsum(std::string_view equation, const Variable<T, D>& a, const Variable<T, D>& b);
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> einsum(std::string_view equation, const Variable<T, D>& x);
+
+// Columns [first, first + count) of a matrix.
+struct LowRankColumns {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+};
+
+// Adds scale * u_i b_i^T to some columns of y[..., out], for each i: u[..., n * rank] has the u_i side by side, b[sum of
+// counts, rank] the b_i one below the other. y's memory becomes the result's: y is used no more, and no operation has kept it.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> add_low_rank(const Variable<T, D>& y, const Variable<T, D>& u,
+                                           const Variable<T, D, Accumulate<T>>& b, const std::vector<LowRankColumns>& columns,
+                                           double scale);
+
+// Where the scale of an operand of an 8-bit product comes from: Micikevicius et al. 2022, arXiv 2209.05433.
+enum class Float8Scaling : std::uint8_t {
+  none,     // the product is none of 8-bit operands
+  current,  // from its own largest element, for which it is read once more
+  delayed,  // from the largest elements of earlier calls; what has grown beyond them becomes the largest value
+};
+
+Float8Scaling float8_scaling_named(std::string_view name);  // as above; an error for any other
+
+// What delayed scaling keeps of earlier calls: the largest magnitudes of each operand [length], the newest first.
+template <typename D = Cpu>
+struct Float8History {
+  Tensor<float, D> x;  // undefined, as the others: current scaling
+  Tensor<float, D> weight;
+  Tensor<float, D> dy;
+  bool update = true;  // false: the call leaves them alone
+};
+
+// linear() by products of 8-bit operands (ops/matmul/float8.hpp): x and the weight become e4m3, the gradient of y e5m2, and the
+// weight's own gradient is float. The rows of x, in and out are multiples of 16.
+template <typename D>
+TRIREME_EXPORT Variable<bfloat16, D> float8_linear(const Variable<bfloat16, D>& x, const Variable<bfloat16, D, float>& weight,
+                                                   const Variable<float, D>& bias, const Float8History<D>& history = {});
+
+}  // namespace trireme
