@@ -77,6 +77,8 @@ struct MicroBatch {
   std::int64_t first_sample = 0;  // of all steps
   std::int64_t first_row = 0;     // of the step
   std::int64_t rows = 0;
+
+  std::int64_t size() const { return rows; }  // each is a sample
 };
 
 constexpr std::uint64_t seed = 3;  // of random numbers
