@@ -11,7 +11,7 @@
 #include "sweep.hpp"
 #include "trireme/comm/launch/launch.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/parallel/compression.hpp"
+#include "trireme/parallel/hooks/compression.hpp"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "gradient_sets.hpp"
 #include "trireme/comm/base/group.hpp"
-#include "trireme/parallel/bucket_cuts.hpp"
+#include "trireme/parallel/reduction/bucket_cuts.hpp"
 
 struct SweepOptions {
   std::vector<double> bucket_mib;  // caps; 0: one bucket

@@ -68,7 +68,7 @@ void train(trainer::Run& run, const GptRecipe& recipe) {
                        windows.batch_size(), recipe.block));
 
   for (auto& step : run.steps(windows)) {
-    step.backward(model, batches_on<D>(step));
+    step.backward(model, step.batches());
     step.update(*optimizer);
     if (has_validation && recipe.validates(run)) {
       run.report({{"validation_loss", run.evaluate(model, EvenWindows{text.validation, recipe.block})}});

@@ -162,8 +162,7 @@ void train_on(trainer::Run& run, const LmRecipe& recipe, LmModel<P, D, Options>&
     models::save_pretrained(model, folder, alone);
   });
   for (auto& step : run.steps(source.training)) {
-    step.backward(
-        model, step.batches() | std::views::transform([&](const auto& batch) { return data::on_device<D>(prepare(batch)); }));
+    step.backward(model, step.batches() | std::views::transform([&](const auto& batch) { return prepare(batch); }));
     step.update(*optimizer);
     if (source.validation && recipe.validates(run)) {
       run.report({{"validation_loss", run.evaluate(model, Prepared{&*source.validation, &prepare})}});

@@ -121,7 +121,7 @@ void train(trainer::Run& run, const LstmRecipe& recipe) {
                        ranks_of(run), rows.batch_size(), recipe.block));
 
   for (auto& step : run.steps(rows)) {
-    step.backward(model, batches_on<D>(step));
+    step.backward(model, step.batches());
     step.update(*optimizer);
     if (validation_rows && recipe.validates(run)) {
       run.report({{"validation_loss", validation_loss(run, model, *validation_rows)}});

@@ -44,7 +44,7 @@ void train_classifier(trireme::trainer::Run& run, const ImageRecipe& recipe, con
 
   if (describe) recipe.describe_model(run, describe);
   for (auto& step : run.steps(loader)) {
-    step.backward(model, batches_on<D>(step));
+    step.backward(model, step.batches());
     step.update(*optimizer);
     if (!images.test || !recipe.validates(run)) continue;
     const auto [loss, right] =

@@ -3,12 +3,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <ranges>
 #include <string>
 #include <utility>
 
 #include "trireme/data/images/image_batch.hpp"
-#include "trireme/data/sources/on_device.hpp"
 #include "trireme/data/text/token_batch.hpp"
 #include "trireme/device/with_device.hpp"
 #include "trireme/optim/named.hpp"
@@ -82,12 +80,6 @@ auto read_on_all(const trireme::trainer::Run& run, const Read& read) {
   std::optional<decltype(read())> result;
   run.world().agree([&] { result.emplace(read()); }, "read the data");
   return *std::move(result);
-}
-
-// This rank's micro-batches of a step, where the model computes.
-template <typename D, typename Step>
-auto batches_on(const Step& step) {
-  return step.batches() | std::views::transform([](const auto& batch) { return trireme::data::on_device<D>(batch); });
 }
 
 // Error{invalid_argument} names the option unless its count lies in [1, most].

@@ -9,7 +9,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/parse_number.hpp"
 #include "trireme/device/cuda.hpp"
-#include "trireme/parallel/compression.hpp"
+#include "trireme/parallel/hooks/compression.hpp"
 #include "trireme/parallel/pipeline/pipeline_schedule.hpp"
 
 namespace trireme::trainer {

@@ -1,4 +1,4 @@
-#include "trireme/parallel/bucket_cuts.hpp"
+#include "trireme/parallel/reduction/bucket_cuts.hpp"
 
 #include <numeric>
 #include <random>

@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "catch.hpp"
-#include "parallel/bucket_profile.hpp"
-#include "parallel/bucket_tuner.hpp"
+#include "parallel/reduction/bucket_profile.hpp"
+#include "parallel/reduction/bucket_tuner.hpp"
 #include "trireme/testing/ranks.hpp"
 #include "trireme/trireme.hpp"
 

@@ -1,4 +1,4 @@
-#include "trireme/parallel/compression.hpp"
+#include "trireme/parallel/hooks/compression.hpp"
 
 #include <fmt/ranges.h>
 
@@ -8,10 +8,10 @@
 
 #include "catch.hpp"
 #include "compression_runs.hpp"
-#include "parallel/codec_kernels.hpp"
-#include "parallel/hook_groups.hpp"
+#include "parallel/hooks/codec_kernels.hpp"
 #include "parallel/hooks/orthogonalize.hpp"
 #include "parallel/hooks/top_k_selection.hpp"
+#include "parallel/reduction/hook_groups.hpp"
 #include "problems_on_threads.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/testing/ranks.hpp"

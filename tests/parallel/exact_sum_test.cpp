@@ -1,4 +1,4 @@
-#include "parallel/exact_sum.hpp"
+#include "parallel/replicas/exact_sum.hpp"
 
 #include <algorithm>
 #include <array>

@@ -22,7 +22,7 @@
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"
 #include "trireme/parallel/pipeline/pipeline_schedule.hpp"
-#include "trireme/parallel/step.hpp"
+#include "trireme/parallel/step/step.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;

@@ -10,7 +10,7 @@
 #include "parallel/step_net.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/parallel/data_parallel.hpp"
-#include "trireme/parallel/step.hpp"
+#include "trireme/parallel/step/step.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;

@@ -14,7 +14,7 @@
 #include "trireme/models/folders/hugging_face.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/optim/sgd.hpp"
-#include "trireme/parallel/step.hpp"
+#include "trireme/parallel/step/step.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;

@@ -15,7 +15,7 @@
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/optim/sgd.hpp"
-#include "trireme/parallel/step.hpp"
+#include "trireme/parallel/step/step.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;

@@ -18,7 +18,7 @@
 #include "trireme/models/architectures/llama.hpp"
 #include "trireme/models/architectures/lstm_lm.hpp"
 #include "trireme/optim/sgd.hpp"
-#include "trireme/parallel/step.hpp"
+#include "trireme/parallel/step/step.hpp"
 #include "trireme/testing/ranks.hpp"
 #include "trireme/trainer/run.hpp"
 

@@ -1,4 +1,4 @@
-#include "parallel/replica_comparison.hpp"
+#include "parallel/replicas/replica_comparison.hpp"
 
 #include <functional>
 #include <memory>
@@ -49,11 +49,11 @@ TEST_CASE("replicas that differ for a moment only are an error on all ranks") {
       store.initialize<float>(7);
       if (world.rank() == 1) planes.seed = seed;
       const parallel::ReplicaComparison comparison(store, ProcessMesh(world), 1, true);
-      std::vector<double> sums;
-      comparison.append_all(sums);
-      world.all_reduce(std::span(sums), ReduceOp::sum, "digests").wait_on_host();
+      parallel::SummaryFields fields;
+      comparison.add_all_to(fields, 4, world);
+      fields.reduce(world, ReduceOp::sum, "digests").wait_on_host();
       try {
-        comparison.check(sums, 4, world);
+        fields.read();
       } catch (const Error& error) {
         const std::lock_guard lock(mutex);
         if (error.code() == ErrorCode::diverged) errors.emplace_back(error.what());

@@ -12,7 +12,7 @@
 #include "trireme/nn/layers/layers.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/parallel/data_parallel.hpp"
-#include "trireme/parallel/step.hpp"
+#include "trireme/parallel/step/step.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;

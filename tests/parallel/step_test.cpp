@@ -1,5 +1,6 @@
-#include "trireme/parallel/step.hpp"
+#include "trireme/parallel/step/step.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string_view>
@@ -78,6 +79,65 @@ TEST_CASE("calls of a step in the wrong order are refused") {
     parallel::Step moved = std::move(next);
     moved.backward(batch, loss);
     CHECK(moved.update(optimizer));
+  });
+}
+
+namespace elsewhere {
+
+// A batch as a loader gives it, and as a model on another device takes it.
+struct Loaded {
+  std::int64_t first_sample = 0;
+  float x = 0;
+};
+struct There {
+  std::int64_t first_sample = 0;
+  Tensor<float> x = {};
+};
+struct Device {};
+
+template <typename D>
+There on_device(const Loaded& batch) {
+  return {.first_sample = batch.first_sample, .x = Tensor<float>::full({2, 6}, batch.x)};
+}
+
+// What a model says of itself is enough to know where batches go.
+struct Net : nn::Module<Float32> {
+  using Device = elsewhere::Device;
+
+  nn::Linear<Float32> output{*this, "output", {.in = 6, .out = 3}};
+  Variable<float> forward(const There& batch) const { return output.forward(batch.x); }
+  Loss<float> loss(const Variable<float>& y, const There& batch) const {
+    return mse_loss(y, Tensor<float>::full({2, 3}, static_cast<float>(batch.first_sample)));
+  }
+};
+
+}  // namespace elsewhere
+
+TEST_CASE("a step brings the batches of a model to its device, and takes its loss") {
+  testing::run_ranks(2, [](const Group& world) {
+    const auto trained = [&](bool by_hand) {
+      elsewhere::Net net;
+      net.initialize({.seed = 5});
+      parallel::DataParallel replicas(net, ProcessMesh(world));
+      optim::Sgd<Float32> optimizer(net, {.learning_rate = 0.1});
+      for (int number = 0; number < 3; ++number) {
+        const std::vector<elsewhere::Loaded> batches{{.first_sample = world.rank(), .x = 0.5F},
+                                                     {.first_sample = 2 + world.rank(), .x = 0.25F}};
+        parallel::Step step = replicas.begin(number, 2);
+        if (by_hand) {
+          for (const elsewhere::Loaded& loaded : batches) {
+            const auto batch = on_device<elsewhere::Device>(loaded);
+            step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+          }
+        } else {
+          step.backward(net, batches);
+        }
+        step.update(optimizer);
+      }
+      return net.store().read_values<float>(0);
+    };
+    const auto expected = trained(true), got = trained(false);
+    require(std::ranges::equal(got.span(), expected.span()), "other weights than by hand");
   });
 }
 

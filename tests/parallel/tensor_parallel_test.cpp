@@ -10,8 +10,8 @@
 #include "trireme/nn/attention/attention.hpp"
 #include "trireme/nn/convolution/convolution.hpp"
 #include "trireme/optim/lamb.hpp"
-#include "trireme/parallel/compression.hpp"
 #include "trireme/parallel/data_parallel.hpp"
+#include "trireme/parallel/hooks/compression.hpp"
 #include "trireme/parallel/model_context.hpp"
 #include "trireme/testing/ranks.hpp"
 

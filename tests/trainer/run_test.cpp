@@ -12,8 +12,8 @@
 #include "trireme/core/log.hpp"
 #include "trireme/monitor/registry.hpp"
 #include "trireme/optim/learning_rate.hpp"
-#include "trireme/parallel/compression.hpp"
 #include "trireme/parallel/data_parallel.hpp"
+#include "trireme/parallel/hooks/compression.hpp"
 #include "trireme/parallel/model_context.hpp"
 #include "trireme/testing/ranks.hpp"
 

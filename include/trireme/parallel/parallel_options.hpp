@@ -6,7 +6,7 @@
 
 #include "trireme/amp/grad_scaler.hpp"
 #include "trireme/core/export.hpp"
-#include "trireme/parallel/compression.hpp"
+#include "trireme/parallel/hooks/compression.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace parallel {

@@ -25,6 +25,20 @@ struct StepGraphOptions {
   bool enabled = true;  // false: every step is eager
 };
 
+// The steps of a DataParallel as a StepGraph begins, launches and awaits them. Programs call StepGraph.
+class RecordedSteps {
+ public:
+  explicit RecordedSteps(const DataParallel& replicas) : parts_(&replicas.parts()) {}
+
+  Step begin(std::int64_t number, StepRecording& recording) const;
+  void before_recording() const;                             // the GPU has the loss scale
+  void before_launch(std::int64_t number) const;             // the same; of a step that is recorded
+  void wait_until(const std::function<bool()>& done) const;  // ends with an error where another rank fails
+
+ private:
+  DataParallel::Parts* parts_;
+};
+
 // A training step of one model and one micro-batch that is recorded as one CUDA graph and launched from then on, so that the
 // GPU does not wait for the host. Elements: the types of a step's inputs.
 //
@@ -65,7 +79,7 @@ class StepGraph {
   };
 
   StepGraph(DataParallel& replicas, Body body, StepGraphOptions options = {})
-      : replicas_(replicas), body_(std::move(body)), options_(options) {
+      : steps_(replicas), body_(std::move(body)), options_(options) {
     require(options_.eager_steps > 0, "a step is recorded after 1 or more eager ones, not {}", options_.eager_steps);
   }
 
@@ -166,7 +180,7 @@ class StepGraph {
     send(inputs, slot);
     if (!graph_ && options_.enabled && eager_steps_ >= options_.eager_steps) record(place);
     if (graph_) {
-      replicas_.launch_step(place.number);
+      steps_.before_launch(place.number);
       graph_->launch();
       return recorded_;
     }
@@ -175,7 +189,7 @@ class StepGraph {
   }
 
   void record(const Place& place) {
-    replicas_.scaler().return_to_device();
+    steps_.before_recording();
     try {
       graph_.emplace([&] {
         recording_.is_captured = true;
@@ -201,7 +215,7 @@ class StepGraph {
       bool& flag;
       ~Captured() { flag = false; }
     } captured{recording_.is_captured};
-    Step step = replicas_.begin(place.number, 1, &recording_);
+    Step step = steps_.begin(place.number, recording_);
     body_(step, place, inputs...);
     require(step.is_over(), "the function of a StepGraph ends without update()");
     return step.finish();
@@ -254,7 +268,7 @@ class StepGraph {
 
   void finish(Slot& slot) {
     if (!slot.under_way) return;
-    replicas_.wait_until([&] { return slot.done.is_done(); });
+    steps_.wait_until([&] { return slot.done.is_done(); });
     slot.done.wait();
     take(slot);
   }
@@ -265,7 +279,7 @@ class StepGraph {
     newest_ = result_of(slot.number, *static_cast<const StepNumbers*>(slot.numbers.data()));
   }
 
-  DataParallel& replicas_;
+  RecordedSteps steps_;
   Body body_;
   StepGraphOptions options_;
   StepRecording recording_;

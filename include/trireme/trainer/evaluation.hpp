@@ -76,14 +76,7 @@ inline constexpr bool is_mean<std::array<Mean, count>> = true;
 // f(batch) of the batches of this rank, where the model lies.
 template <typename D, typename Batches, typename F>
 auto means_of(const Batches& batches, const F& f) {
-  const auto of = [&f](const auto& batch) {
-    if constexpr (std::same_as<D, Cpu>) {
-      return f(batch);
-    } else {
-      using data::on_device;  // or that of the batch's own namespace
-      return f(on_device<D>(batch));
-    }
-  };
+  const auto of = [&f](const auto& batch) { return f(data::brought_to<D>(batch)); };
   using Result = std::remove_cvref_t<decltype(of(*batches.begin()))>;
   static_assert(is_mean<Result>,
                 "what evaluate() adds up is a Mean, a Loss or a std::array of Means: return Mean{sum, weight}");

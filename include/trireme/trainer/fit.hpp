@@ -65,16 +65,7 @@ FitReport fit(Run& run, Net& model, optim::AnyOptimizer& optimizer, const Loader
   Validations validations(run, model.model(), options);
   run.add(model, optimizer);
   for (auto& step : run.steps(loader)) {
-    if constexpr (requires { model.stages(); }) {
-      step.backward(model, step.batches());
-    } else {
-      for (const auto& batch : step.batches()) {
-        static_assert(
-            requires { model.loss(model.forward(batch), batch); },
-            "fit() takes the model's loss: give its class a function loss(output, batch), or write the loop by run.steps()");
-        step.backward(batch, [&] { return model.loss(model.forward(batch), batch); });
-      }
-    }
+    step.backward(model, step.batches());
     step.update(optimizer);
     validations.after_update();
   }

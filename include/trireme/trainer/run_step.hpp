@@ -12,7 +12,7 @@
 #include "trireme/core/step_summary.hpp"
 #include "trireme/data/loaders/batch_loader.hpp"
 #include "trireme/optim/any_optimizer.hpp"
-#include "trireme/parallel/step.hpp"
+#include "trireme/parallel/step/step.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace trainer {
@@ -68,7 +68,7 @@ class [[nodiscard]] RunStep {
     step().backward(batch, loss);
   }
   template <typename Net, std::ranges::input_range Batches>
-  void backward(const Net& model, const Batches& batches) {
+  void backward(Net& model, const Batches& batches) {
     step().backward(model, batches);
   }
   const StepSummary& finish() { return owner_.finish(step()); }

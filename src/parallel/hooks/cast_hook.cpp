@@ -1,5 +1,5 @@
-#include "parallel/codec_kernels.hpp"
-#include "trireme/parallel/compression.hpp"
+#include "parallel/hooks/codec_kernels.hpp"
+#include "trireme/parallel/hooks/compression.hpp"
 
 namespace trireme::parallel {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "parallel/codec_kernels.hpp"
-#include "trireme/parallel/compression.hpp"
+#include "parallel/hooks/codec_kernels.hpp"
+#include "trireme/parallel/hooks/compression.hpp"
 
 namespace trireme::parallel {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trireme/core/error.hpp"
-#include "trireme/parallel/communication_hook.hpp"
+#include "trireme/parallel/hooks/communication_hook.hpp"
 
 namespace trireme::parallel {
 

@@ -1,6 +1,6 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/parse_number.hpp"
-#include "trireme/parallel/compression.hpp"
+#include "trireme/parallel/hooks/compression.hpp"
 
 namespace trireme::parallel {
 

@@ -8,7 +8,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
-#include "trireme/parallel/compression.hpp"
+#include "trireme/parallel/hooks/compression.hpp"
 
 namespace trireme::parallel {
 namespace {

@@ -8,7 +8,7 @@
 #include "parallel/hooks/kept_tensors.hpp"
 #include "parallel/hooks/top_k_selection.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/parallel/compression.hpp"
+#include "trireme/parallel/hooks/compression.hpp"
 
 namespace trireme::parallel {
 namespace {

@@ -1,5 +1,5 @@
 // wanted: backward\(batch, loss\) needs a function that returns a Loss
-#include "trireme/parallel/step.hpp"
+#include "trireme/parallel/step/step.hpp"
 
 using namespace trireme;
 

@@ -3,7 +3,7 @@
 #include "trireme/nn/base/module_list.hpp"
 #include "trireme/nn/layers/layers.hpp"
 #include "trireme/nn/staged/staged.hpp"
-#include "trireme/parallel/step.hpp"
+#include "trireme/parallel/step/step.hpp"
 
 using namespace trireme;
 

@@ -18,5 +18,16 @@ Tensor<T, D> on_device(const Tensor<T>& loaded) {
   }
 }
 
+// A batch as a loader gives it, where a model on D computes: on the CPU itself, on a GPU what on_device<D>(batch) makes of it,
+// that of data or of the batch's own namespace. A batch without one stays as it is.
+template <typename D, typename Batch>
+decltype(auto) brought_to(const Batch& batch) {
+  if constexpr (!std::is_same_v<D, Cpu> && requires { on_device<D>(batch); }) {
+    return on_device<D>(batch);
+  } else {
+    return batch;
+  }
+}
+
 }  // namespace data
 }  // namespace trireme
