@@ -60,7 +60,7 @@ void train(trainer::Run& run, const GptRecipe& recipe) {
                                    .attention_dropout = recipe.attention_dropout,
                                    .fp8 = float8_scaling_named(recipe.fp8)};
   models::Gpt<P, D> model(options, run.context(layer_costs<P, D>(run, recipe, options)));
-  recipe.load_weights(run, [&] { models::load_gpt2(model, recipe.init); });
+  recipe.load_weights(run, [&] { models::load_pretrained(model, recipe.init); });
   const auto optimizer = optim::make_optimizer<P, D>(recipe.optimizer, model, recipe.optimizer_options);
   run.add(model, *optimizer);
   run.note(fmt::format("{} parameters, {} layers of width {}; {} tokens to train on; {}, {} sequences of {} a step",

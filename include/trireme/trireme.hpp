@@ -100,6 +100,7 @@
 #include "trireme/models/folders/adapter.hpp"
 #include "trireme/models/folders/gpt2_safetensors.hpp"
 #include "trireme/models/folders/hugging_face.hpp"
+#include "trireme/models/folders/load_pretrained.hpp"
 #include "trireme/monitor/registry.hpp"
 #include "trireme/monitor/sink.hpp"
 #include "trireme/nn/attention/attention.hpp"
