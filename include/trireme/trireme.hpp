@@ -44,6 +44,8 @@
 #include "trireme/core/log.hpp"
 #include "trireme/core/mean.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/core/setting.hpp"
+#include "trireme/core/stopwatch.hpp"
 #include "trireme/core/units.hpp"
 #include "trireme/core/version.hpp"
 #include "trireme/data/documents/conversations.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "parallel/summary_group.hpp"
 #include "trireme/comm/base/require_same.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/stopwatch.hpp"
 
 namespace trireme::parallel {
 
@@ -40,9 +40,9 @@ std::vector<Range> ranges_beside_experts(FlatStore& store, const Bucket& bucket)
 
 template <typename Wait>
 void Reduction::count_waiting(const Wait& wait) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch stopwatch;
   wait();
-  waited_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  waited_seconds_ += stopwatch.seconds();
 }
 
 Reduction::Reduction(DataParallel& owner, int micro_batches, std::unique_ptr<BucketSums> sums)
@@ -319,7 +319,7 @@ StepSummary Reduction::reduce_summary(bool on_device) {
 
   const auto size = static_cast<double>(ranks.group().size());
   if (size * values[first_number + 1] != values[first_number] * values[first_number]) {
-    require_same(ranks.group(), "step", {{"begin", std::to_string(step)}});
+    require_same(ranks.group(), "step", {{"begin", step}});
   }
   const auto [loss, target_weight, counts_sum, squares_sum, added] =
       std::array{values[0], values[1], values[2], values[3], values[4]};

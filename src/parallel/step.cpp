@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <string>
 #include <typeinfo>
@@ -17,16 +16,9 @@
 
 namespace trireme::parallel {
 
-namespace {
-
-double seconds_now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-}  // namespace
-
 Step::Step(DataParallel& owner, std::int64_t number, std::unique_ptr<Reduction> reduction, StepRecording* recording)
     : owner_(&owner),
       number_(number),
-      began_(seconds_now()),
       sent_before_(owner.bytes_sent()),
       recording_(recording),
       reduction_(std::move(reduction)) {}
@@ -34,7 +26,7 @@ Step::Step(DataParallel& owner, std::int64_t number, std::unique_ptr<Reduction> 
 Step::Step(Step&& other) noexcept
     : owner_(other.owner_),
       number_(other.number_),
-      began_(other.began_),
+      since_begin_(other.since_begin_),
       sent_before_(other.sent_before_),
       recording_(other.recording_),
       calls_(std::move(other.calls_)),
@@ -245,7 +237,7 @@ void Step::record(const optim::AnyOptimizer& optimizer, bool updated) const {
     count("skipped_steps", updated ? 0 : 1);
   }
   set("learning_rate", optimizer.learning_rate());
-  set("step_seconds", seconds_now() - began_);
+  set("step_seconds", since_begin_.seconds());
   set("exposed_communication_seconds", summary_->exposed_communication_seconds);
   count("sent_bytes", static_cast<double>(owner_->bytes_sent() - sent_before_));
 }

@@ -16,6 +16,7 @@
 #include "trireme/autograd/tape.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"
+#include "trireme/core/stopwatch.hpp"
 #include "trireme/nn/staged/staged.hpp"
 #include "trireme/ops/update/step.hpp"
 #include "trireme/optim/any_optimizer.hpp"
@@ -205,7 +206,7 @@ class [[nodiscard]] Step {
 
   DataParallel* owner_;
   std::int64_t number_;
-  double began_;               // seconds, of a clock that only rises
+  Stopwatch since_begin_;
   std::uint64_t sent_before_;  // DataParallel::bytes_sent()
   StepRecording* recording_;   // null where no StepGraph records
   StreamCalls calls_;
