@@ -44,10 +44,7 @@ void train(trainer::Run& run, const GptRecipe& recipe) {
   std::string bytes = read_on_all(run, [&] { return data::read_text(recipe.data); });
   recipe.describe_data(run, data::content_of(bytes));
   const auto text = data::split(data::TokenDataset::from_bytes(std::move(bytes)), recipe.validation_fraction);
-  const bool has_validation = text.validation.size() > recipe.block;
-  require(has_validation || recipe.validation_interval == 0 || recipe.validation_fraction == 0,
-          "the validation part of {} has {} tokens, --block {} needs more; raise --validation-fraction or set it to 0",
-          recipe.data, text.validation.size(), recipe.block);
+  const bool has_validation = recipe.has_validation(text.validation.size(), recipe.block, recipe.block);
   check_sequences(run, recipe.block, recipe.width);
   const data::WindowLoader windows(text.training, {.batch = run.batch(), .length = recipe.block});
 
