@@ -5,7 +5,6 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <numeric>
 
@@ -13,13 +12,11 @@
 #include "comm/base/backend.hpp"
 #include "measurement/measurement.hpp"
 #include "simulated_step.hpp"
+#include "trireme/core/stopwatch.hpp"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using trireme::parallel::BucketCuts;
-
-double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 double slowest(double seconds) {
   MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
@@ -45,21 +42,21 @@ class Bench {
   double reduce(const BucketCuts& cuts) {
     std::ranges::fill(values(), 1.0f);
     MPI_Barrier(MPI_COMM_WORLD);
-    const auto start = Clock::now();
+    const trireme::Stopwatch stopwatch;
     std::vector<trireme::Pending> pending;
     for (const auto& bucket : buckets(cuts, values())) pending.push_back(world_.all_reduce(bucket));
     for (auto& one : pending) one.wait_on_host();
-    return slowest(since(start));
+    return slowest(stopwatch.seconds());
   }
 
   double reduce_by_mpi(const BucketCuts& cuts) {
     std::ranges::fill(heap_, 1.0f);
     MPI_Barrier(MPI_COMM_WORLD);
-    const auto start = Clock::now();
+    const trireme::Stopwatch stopwatch;
     for (const auto& bucket : buckets(cuts, heap_)) {
       MPI_Allreduce(MPI_IN_PLACE, bucket.data(), static_cast<int>(bucket.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     }
-    return slowest(since(start));
+    return slowest(stopwatch.seconds());
   }
 
   void simulate(double backward_seconds) { backward_ = std::make_unique<Backward>(gradients_, values(), backward_seconds); }
@@ -68,8 +65,8 @@ class Bench {
   std::vector<double> ready_times() {
     std::vector<double> ready(gradients_.size());
     MPI_Barrier(MPI_COMM_WORLD);
-    const auto start = Clock::now();
-    backward_->run([&](std::size_t index) { ready[index] = since(start); });
+    const trireme::Stopwatch stopwatch;
+    backward_->run([&](std::size_t index) { ready[index] = stopwatch.seconds(); });
     MPI_Allreduce(MPI_IN_PLACE, ready.data(), static_cast<int>(ready.size()), MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     return ready;
   }
@@ -77,7 +74,7 @@ class Bench {
   double step(const BucketCuts& cuts) {
     const auto parts = buckets(cuts, values());
     MPI_Barrier(MPI_COMM_WORLD);
-    const auto start = Clock::now();
+    const trireme::Stopwatch stopwatch;
     std::vector<trireme::Pending> pending;
     int missing = cuts.front();
     backward_->run([&](std::size_t) {
@@ -88,7 +85,7 @@ class Bench {
       trireme::comm::progress();
     });
     for (auto& one : pending) one.wait_on_host();
-    return slowest(since(start));
+    return slowest(stopwatch.seconds());
   }
 
  private:

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -18,11 +17,11 @@
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/comm/launch/launch.hpp"
+#include "trireme/core/stopwatch.hpp"
 #include "trireme/device/memory.hpp"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using trireme::Group;
 
 struct Options {
@@ -43,9 +42,9 @@ std::vector<double> measure(const Group& world, const Options& options) {
     std::ranges::fill(data, 0.0f);
     const auto sum = [&] { world.all_reduce(data, trireme::ReduceOp::sum, "layer.0.weight").wait_on_host(); };
     for (int call = 0; call < options.calls / 10; ++call) sum();
-    const auto begin = Clock::now();
+    const trireme::Stopwatch stopwatch;
     for (int call = 0; call < options.calls; ++call) sum();
-    seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count() / options.calls);
+    seconds.push_back(stopwatch.seconds() / options.calls);
   }
   return seconds;
 }
@@ -59,12 +58,12 @@ double entry_nanoseconds(const Options& options) {
   constexpr int entries = 100'000;
   std::vector<double> times;
   for (int round = 0; round < 9; ++round) {
-    const auto begin = Clock::now();
+    const trireme::Stopwatch stopwatch;
     for (int entry = 0; entry < entries; ++entry) {
       recorder.finish(recorder.issue(
           group, members, trireme::Call{.kind = trireme::CallKind::all_reduce, .count = 1024, .name = "layer.0.weight"}));
     }
-    times.push_back(std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / entries);
+    times.push_back(1e9 * stopwatch.seconds() / entries);
   }
   return median(times);
 }

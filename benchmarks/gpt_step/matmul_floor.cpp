@@ -1,8 +1,8 @@
 #include "matmul_floor.hpp"
 
 #include <algorithm>
-#include <random>
 
+#include "measurement/random_memory.hpp"
 #include "ops/base/onednn.hpp"
 #include "ops/matmul/matmul_plan.hpp"
 
@@ -98,21 +98,8 @@ struct MatmulFloor::Plans {
   };
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
+  RandomMemory random_memory{engine};
   std::vector<Plan> plans;
-
-  dnnl::memory random_memory(const dnnl::memory::desc& layout) {
-    dnnl::memory memory(layout, engine);
-    if (trireme::ops::type_of(layout) == dnnl::memory::data_type::f32) {
-      fill(static_cast<float*>(memory.get_data_handle()), layout);
-    } else {
-      fill(static_cast<trireme::bfloat16*>(memory.get_data_handle()), layout);
-    }
-    return memory;
-  }
-  template <typename T>
-  void fill(T* values, const dnnl::memory::desc& layout) {
-    std::generate_n(values, layout.get_size() / sizeof(T), [this] { return T(distribution(generator)); });
-  }
 
   static dnnl::memory::desc matrix(std::int64_t batch, std::int64_t rows, std::int64_t columns, bool transposed,
                                    trireme::DType dtype) {
@@ -122,9 +109,6 @@ struct MatmulFloor::Plans {
     if (batch > 1) return {{batch, rows, columns}, type, strides};
     return {{rows, columns}, type, {strides[1], strides[2]}};
   }
-
-  std::minstd_rand generator{1};
-  std::uniform_real_distribution<float> distribution{-1, 1};
 };
 
 MatmulFloor::MatmulFloor(const std::vector<Product>& products, trireme::DType dtype) : plans_(std::make_unique<Plans>()) {

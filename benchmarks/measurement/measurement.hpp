@@ -1,19 +1,19 @@
 #pragma once
 
-#include <chrono>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "trireme/comm/base/group.hpp"
+#include "trireme/core/stopwatch.hpp"
 
 double median(std::vector<double> values);  // at least one
 
 template <typename Run>
 double seconds_of(const Run& run) {
-  const auto start = std::chrono::steady_clock::now();
+  const trireme::Stopwatch stopwatch;
   run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return stopwatch.seconds();
 }
 
 // What all ranks do at the same time: the slowest rank's seconds.

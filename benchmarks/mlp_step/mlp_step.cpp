@@ -197,19 +197,16 @@ Times measure(const Group& world, const Options& options) {
   Perceptron net(run.context(), options);
   optim::AdamW<Float32> optimizer(net, {.learning_rate = learning_rate});
   run.add(net, optimizer);
-  std::optional<std::chrono::steady_clock::time_point> start;
-  const auto end_round = [&] {
-    const auto taken = std::chrono::steady_clock::now() - *start;
-    times.run.push_back(std::chrono::duration<double>(taken).count() * to_step);
-  };
+  std::optional<Stopwatch> stopwatch;  // of this round
+  const auto end_round = [&] { times.run.push_back(stopwatch->seconds() * to_step); };
   for (auto& step : run.steps(batches)) {
     if (step.number() % steps_of_round == 0) {
-      if (start) end_round();
+      if (stopwatch) end_round();
       times.by_hand.push_back(slowest_seconds(world, [&] { by_hand.run(); }) * to_step);
       times.bare.push_back(slowest_seconds(world, [&] { bare.run(true); }) * to_step);
       times.on_tape.push_back(slowest_seconds(world, [&] { by_hand.run_on_tape(); }) * to_step);
       times.bare_without_update.push_back(slowest_seconds(world, [&] { bare.run(false); }) * to_step);
-      start = std::chrono::steady_clock::now();
+      stopwatch.emplace();
     }
     for (const Batch& batch : step.batches()) {
       step.backward(batch, [&] { return cross_entropy(net.forward(batch.x), batch.target); });

@@ -1,12 +1,11 @@
 #include "convolution_floor.hpp"
 
 #include <algorithm>
-#include <random>
 #include <unordered_map>
 
+#include "measurement/random_memory.hpp"
 #include "ops/base/onednn.hpp"
 #include "ops/matmul/matmul_plan.hpp"
-#include "trireme/core/bfloat16.hpp"
 
 using Descriptor = dnnl::memory::desc;
 
@@ -17,22 +16,9 @@ struct ConvolutionFloor::Plans {
   };
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
+  RandomMemory random_memory{engine};
   std::vector<Plan> forward;
   std::vector<Plan> backward;
-
-  dnnl::memory random_memory(const Descriptor& layout) {
-    dnnl::memory memory(layout, engine);
-    if (trireme::ops::type_of(layout) == dnnl::memory::data_type::f32) {
-      fill(static_cast<float*>(memory.get_data_handle()), layout);
-    } else {
-      fill(static_cast<trireme::bfloat16*>(memory.get_data_handle()), layout);
-    }
-    return memory;
-  }
-  template <typename T>
-  void fill(T* values, const Descriptor& layout) {
-    std::generate_n(values, layout.get_size() / sizeof(T), [this] { return T(distribution(generator)); });
-  }
 
   void add(const Layer& layer, std::int64_t batch, dnnl::memory::data_type type, bool first) {
     const auto any = [](const dnnl::memory::dims& dims, dnnl::memory::data_type dtype) {
@@ -65,9 +51,6 @@ struct ConvolutionFloor::Plans {
                          {DNNL_ARG_WEIGHTS, random_memory(of_data.weights_desc())},
                          {DNNL_ARG_DIFF_SRC, random_memory(of_data.diff_src_desc())}}});
   }
-
-  std::minstd_rand generator{1};
-  std::uniform_real_distribution<float> distribution{-1, 1};
 };
 
 ConvolutionFloor::ConvolutionFloor(const std::vector<Layer>& layers, std::int64_t batch, trireme::DType dtype)

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "measurement/measurement.hpp"
 #include "trireme/core/log.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/core/stopwatch.hpp"
 #include "trireme/data/loaders/window_loader.hpp"
 #include "trireme/models/architectures/gpt.hpp"
 #include "trireme/optim/adamw.hpp"
@@ -41,8 +41,6 @@ data::TokenDataset random_tokens() {
     text[i] = static_cast<char>('a' + static_cast<int>(philox_uniform(1, 2, i) * 26));
   return data::TokenDataset::from_bytes(std::move(text));
 }
-
-double now_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // Seconds of pieces of steps_at_once steps.
 struct Times {
@@ -74,17 +72,17 @@ Times measure(const Group& world, const Options& options) {
   models::Gpt<Float32> net(options.model, run.context());
   optim::AdamW<Float32> optimizer(net);
   run.add(net, optimizer);
-  double before = 0;
+  Stopwatch stopwatch;
   for (auto& step : run.steps(windows)) {
     if (step.number() % steps_at_once == 0) {
-      if (step.number() > 0) times.by_run.push_back(now_seconds() - before);
+      if (step.number() > 0) times.by_run.push_back(stopwatch.seconds());
       times.by_hand.push_back(seconds_of(steps_by_hand));
-      before = now_seconds();
+      stopwatch.restart();
     }
     step.backward(net, step.batches());
     step.update(optimizer);
   }
-  times.by_run.push_back(now_seconds() - before);
+  times.by_run.push_back(stopwatch.seconds());
   times.by_run.erase(times.by_run.begin());  // the first of each warms up
   times.by_hand.erase(times.by_hand.begin());
   return times;

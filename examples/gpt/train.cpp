@@ -44,10 +44,7 @@ void train(trainer::Run& run, const GptRecipe& recipe) {
   std::string bytes = read_on_all(run, [&] { return data::read_text(recipe.data); });
   recipe.describe_data(run, data::content_of(bytes));
   const auto text = data::split(data::TokenDataset::from_bytes(std::move(bytes)), recipe.validation_fraction);
-  const bool has_validation = text.validation.size() > recipe.block;
-  require(has_validation || recipe.validation_interval == 0 || recipe.validation_fraction == 0,
-          "the validation part of {} has {} tokens, --block {} needs more; raise --validation-fraction or set it to 0",
-          recipe.data, text.validation.size(), recipe.block);
+  const bool has_validation = recipe.has_validation(text.validation.size(), recipe.block, recipe.block);
   check_sequences(run, recipe.block, recipe.width);
   const data::WindowLoader windows(text.training, {.batch = run.batch(), .length = recipe.block});
 
@@ -60,7 +57,7 @@ void train(trainer::Run& run, const GptRecipe& recipe) {
                                    .attention_dropout = recipe.attention_dropout,
                                    .fp8 = float8_scaling_named(recipe.fp8)};
   models::Gpt<P, D> model(options, run.context(layer_costs<P, D>(run, recipe, options)));
-  recipe.load_weights(run, [&] { models::load_gpt2(model, recipe.init); });
+  recipe.load_weights(run, [&] { models::load_pretrained(model, recipe.init); });
   const auto optimizer = optim::make_optimizer<P, D>(recipe.optimizer, model, recipe.optimizer_options);
   run.add(model, *optimizer);
   run.note(fmt::format("{} parameters, {} layers of width {}; {} tokens to train on; {}, {} sequences of {} a step",

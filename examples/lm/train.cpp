@@ -54,10 +54,7 @@ Windows windows_of(trainer::Run& run, const LmRecipe& recipe, const std::optiona
   const Corpus corpus = read_on_all(run, [&] { return read_corpus(recipe, tokenizer); });
   describe_corpus(run, recipe, corpus, vocabulary);
   const auto text = data::split(corpus.tokens, recipe.validation_fraction);
-  const bool has_validation = text.validation.size() > length;
-  require(has_validation || recipe.validation_interval == 0 || recipe.validation_fraction == 0,
-          "the validation part of {} has {} tokens, --block {} needs more; raise --validation-fraction or set it to 0",
-          recipe.data, text.validation.size(), recipe.block);
+  const bool has_validation = recipe.has_validation(text.validation.size(), length, recipe.block);
   Windows windows{.training = data::WindowLoader(text.training, {.batch = run.batch(), .length = length}),
                   .validation = {},
                   .about = fmt::format("{} tokens to train on", text.training.size()),

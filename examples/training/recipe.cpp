@@ -92,6 +92,13 @@ void Recipe::describe_data(Run& run, const std::string& content) const {
   run.describe("data_content", content, run.options().allow_other_data ? Differs::told : Differs::refused);
 }
 
+bool Recipe::has_validation(std::int64_t tokens, std::int64_t length, std::int64_t block) const {
+  require(tokens > length || validation_interval == 0 || validation_fraction == 0,
+          "the validation part of {} has {} tokens, --block {} needs more; raise --validation-fraction or set it to 0", data,
+          tokens, block);
+  return tokens > length;
+}
+
 void Recipe::load_weights(const Run& run, const std::function<void()>& load) const {
   if (!init.empty()) run.world().agree(load, "read --init");
 }

@@ -68,6 +68,10 @@ struct Recipe {
   // Writes --save by write(), which the ranks of the first replica call.
   void save_weights(trireme::trainer::Run& run, const std::function<void()>& write) const;
 
+  // Whether the validation part of a text, of so many tokens, has a window of `length` and its target. Where it has none and
+  // validation was asked for: an Error that names --block.
+  bool has_validation(std::int64_t tokens, std::int64_t length, std::int64_t block) const;
+
   // After an update: whether the model is to be validated.
   bool validates(const trireme::trainer::Run& run) const {
     return validation_interval > 0 && run.due(trireme::Steps{validation_interval});

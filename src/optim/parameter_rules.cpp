@@ -15,6 +15,8 @@ bool matches(const ParameterGroup& group, const std::string& name) {
   return fnmatch(group.pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
 }
 
+bool is_decay(double beta) { return beta >= 0 && beta < 1; }
+
 void check(const ParameterRules& rules, const FlatStore& store) {
   const std::vector<std::string> names = store.all_names();
   const auto fits = [](double value) { return std::isfinite(value) && value >= 0; };
@@ -33,8 +35,7 @@ void check(const ParameterRules& rules, const FlatStore& store) {
     require(!group.full_precision || rules.quantizes,
             "the parameter group \"{}\" asks for full_precision, which all state of this optimizer has: AdamW8bit's has not",
             group.pattern);
-    const auto decays = [](double beta) { return beta >= 0 && beta < 1; };
-    require(decays(group.beta1.value_or(0)) && decays(group.beta2.value_or(0)),
+    require(is_decay(group.beta1.value_or(0)) && is_decay(group.beta2.value_or(0)),
             "the betas of the parameter group \"{}\" lie in [0, 1), got {} and {}", group.pattern, group.beta1.value_or(0),
             group.beta2.value_or(0));
     require(std::ranges::any_of(names, [&](const std::string& name) { return matches(group, name); }),
@@ -44,6 +45,10 @@ void check(const ParameterRules& rules, const FlatStore& store) {
 }
 
 }  // namespace
+
+void require_betas(std::string_view optimizer, double beta1, double beta2) {
+  require(is_decay(beta1) && is_decay(beta2), "{}'s betas lie in [0, 1), got {} and {}", optimizer, beta1, beta2);
+}
 
 std::string to_text(const ParameterGroup& group) {
   std::string text = fmt::format("learning rate times {}, weight decay {}, {}", group.learning_rate_factor,

@@ -1,7 +1,6 @@
 #include "parallel/data_parallel_step.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <string>
 #include <utility>
@@ -12,19 +11,13 @@
 
 namespace trireme::parallel {
 
-namespace {
-
-double seconds_now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-}  // namespace
-
 DataParallelStep::DataParallelStep(DataParallel::Parts& parts, std::int64_t number, int micro_batches, StepRecording* recording)
     : parts_(parts), number_(number), recording_(recording) {
   reduction_.emplace(
       parts.replicas, parts.buckets,
       Reduction::Place{.number = number, .steps_before = parts.state.finished_steps, .micro_batches = micro_batches});
   parts.state.begin(number);
-  began_ = seconds_now();
+  since_begin_.restart();
   sent_before_ = parts.bytes_sent();
 }
 
@@ -140,7 +133,7 @@ void DataParallelStep::tell_metrics(const optim::AnyOptimizer& optimizer, bool u
     count("skipped_steps", updated ? 0 : 1);
   }
   set("learning_rate", optimizer.learning_rate());
-  set("step_seconds", seconds_now() - began_);
+  set("step_seconds", since_begin_.seconds());
   set("exposed_communication_seconds", summary_->exposed_communication_seconds);
   count("sent_bytes", static_cast<double>(parts_.bytes_sent() - sent_before_));
 }

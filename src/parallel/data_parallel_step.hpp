@@ -5,6 +5,7 @@
 
 #include "parallel/data_parallel_parts.hpp"
 #include "parallel/reduction/reduction.hpp"
+#include "trireme/core/stopwatch.hpp"
 #include "trireme/parallel/step/open_step.hpp"
 
 namespace trireme::parallel {
@@ -42,7 +43,7 @@ class DataParallelStep final : public OpenStep {
 
   DataParallel::Parts& parts_;
   std::int64_t number_;
-  double began_;               // seconds, of a clock that only rises
+  Stopwatch since_begin_;
   std::uint64_t sent_before_;  // bytes
   StepRecording* recording_;
   StreamCalls calls_;

@@ -13,11 +13,11 @@ ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& o
   const Group& pipeline = mesh.pipeline();
   require(options.num_chunks > 0, "a rank of a pipeline has at least one stage, got {}", options.num_chunks);
   require_same(mesh.world(), "model setting",
-               {{"sequence_parallel", options.sequence_parallel ? "on" : "off"},
-                {"num_chunks", std::to_string(options.num_chunks)},
+               {{"sequence_parallel", options.sequence_parallel},
+                {"num_chunks", options.num_chunks},
                 {"layer_costs", fmt::format("{}", fmt::join(options.layer_costs, ","))},
-                {"seed", std::to_string(options.seed)},
-                {"batch_size", std::to_string(options.batch_size)}});
+                {"seed", options.seed},
+                {"batch_size", options.batch_size}});
   require(options.batch_size >= 0, "the size of a batch is above 0, or 0 where no layer remembers rows, and not {}",
           options.batch_size);
   require(options.batch_size == 0 || options.batch_size >= mesh.batch().size(),

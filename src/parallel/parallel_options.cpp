@@ -101,18 +101,18 @@ void check(const ParallelOptions& options, FlatStore& store, const ProcessMesh& 
   check_expert_axis(options, store, mesh);
 }
 
-std::vector<std::pair<std::string, std::string>> settings_of(const ParallelOptions& options, bool sharded) {
+std::vector<Setting> settings_of(const ParallelOptions& options, bool sharded) {
   const Tuning& tuning = tuning_of(options);
   return {{"sum", std::visit([](const auto& sum) { return describe(sum); }, options.sum)},
           {"sharding", sharded ? "optimizer" : "none"},
-          {"buckets.bytes", std::to_string(options.buckets.bytes)},
-          {"buckets.first_bytes", std::to_string(options.buckets.first_bytes)},
-          {"buckets.slice_bytes", std::to_string(options.buckets.slice_bytes)},
+          {"buckets.bytes", options.buckets.bytes},
+          {"buckets.first_bytes", options.buckets.first_bytes},
+          {"buckets.slice_bytes", options.buckets.slice_bytes},
           {"schedule", options.schedule},
-          {"tuning", tuning.on ? "on" : "off"},
+          {"tuning", tuning.on},
           {"tuning.profile", tuning.profile},
-          {"synchronize_batch_norm", options.synchronize_batch_norm ? "on" : "off"},
-          {"check_replicas", std::to_string(options.check_replicas)},
+          {"synchronize_batch_norm", options.synchronize_batch_norm},
+          {"check_replicas", options.check_replicas},
           {"loss_scale", fmt::format("from {} on, times {} after {} steps, times {} after an overflow, {} at least{}",
                                      options.loss_scale.init_scale, options.loss_scale.growth_factor,
                                      options.loss_scale.growth_interval, options.loss_scale.backoff_factor,

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/core/setting.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/parallel/parallel_options.hpp"
 
@@ -14,7 +13,7 @@ namespace trireme::parallel {
 void check(const ParallelOptions& options, FlatStore& store, const ProcessMesh& mesh);
 
 // What all ranks must have alike, for require_same.
-std::vector<std::pair<std::string, std::string>> settings_of(const ParallelOptions& options, bool sharded);
+std::vector<Setting> settings_of(const ParallelOptions& options, bool sharded);
 
 const Tuning& tuning_of(const ParallelOptions& options);
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <variant>
 
 #include "trainer/run_impl.hpp"
@@ -123,7 +122,8 @@ void Run::begin_loop(const LoaderShape& shape) {
   run.world.agree([&run] { run.open_metrics(); }, "open the metrics file");
   run.checkpoints.record(run.options);
   run.first_step = run.done;
-  run.start = run.last_step = std::chrono::steady_clock::now();
+  run.since_start.restart();
+  run.since_last_step.restart();
   const auto* seconds = std::get_if<Seconds>(&run.options.until);
   run.stop_now = run.stop_now || (seconds != nullptr && run.checkpoints.seconds_before() >= seconds->count);
 }

@@ -186,7 +186,7 @@ checkpoint::LoadedCheckpoint RunCheckpoints::load_state(const State& state, bool
 bool RunCheckpoints::is_time() const {
   const auto* seconds = std::get_if<Seconds>(&every_);
   if (!checkpoints_ || world_.rank() != 0 || seconds == nullptr) return false;
-  return std::chrono::steady_clock::now() - last_save_ >= std::chrono::duration<double>(seconds->count);
+  return since_last_save_.seconds() >= seconds->count;
 }
 
 std::vector<std::string> RunCheckpoints::after_step(const StepEnd& step, const AddTo& add_to) {
@@ -215,7 +215,7 @@ std::vector<std::string> RunCheckpoints::after_step(const StepEnd& step, const A
 }
 
 void RunCheckpoints::save(const StepEnd& step, const AddTo& add_to, std::vector<std::string>& notes) {
-  last_save_ = std::chrono::steady_clock::now();
+  since_last_save_.restart();
   claim_->require_held();
   State state;
   add_to(state);

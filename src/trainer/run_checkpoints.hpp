@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -14,6 +13,7 @@
 #include "trireme/checkpoint/claim.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/core/step_summary.hpp"
+#include "trireme/core/stopwatch.hpp"
 #include "trireme/files/run_status.hpp"
 #include "trireme/trainer/options.hpp"
 #include "trireme/trainer/run.hpp"
@@ -90,7 +90,7 @@ class RunCheckpoints {
   std::optional<std::int64_t> newest_;  // committed
   std::int64_t done_ = 0;
   double seconds_before_ = 0;
-  std::chrono::steady_clock::time_point last_save_ = std::chrono::steady_clock::now();
+  Stopwatch since_last_save_;
 };
 
 }  // namespace trireme::trainer

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
+#include <cstdlib>
 #include <deque>
 #include <exception>
 #include <filesystem>
@@ -33,16 +33,13 @@
 #include "trireme/comm/base/node_turns.hpp"
 #include "trireme/comm/base/require_same.hpp"
 #include "trireme/core/log.hpp"
+#include "trireme/core/stopwatch.hpp"
 #include "trireme/monitor/registry.hpp"
 #include "trireme/optim/learning_rate.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/trainer/run.hpp"
 
 namespace trireme::trainer {
-
-inline double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 // What a run keeps.
 class Run::Impl {
@@ -235,7 +232,7 @@ class Run::Impl {
     return seconds != nullptr && world.rank() == 0 && elapsed_seconds() >= seconds->count;
   }
   // Of the loop, over all starts.
-  double elapsed_seconds() const { return checkpoints.seconds_before() + (in_loop ? seconds_since(start) : 0); }
+  double elapsed_seconds() const { return checkpoints.seconds_before() + (in_loop ? since_start.seconds() : 0); }
 
   // With the step whose body has updated.
   std::int64_t done_so_far() const { return done + (in_body && !in_step ? 1 : 0); }
@@ -275,10 +272,9 @@ class Run::Impl {
 
   // What the loader counts, in each second between the ends of two steps.
   void tell_rate() {
-    const auto now = std::chrono::steady_clock::now();
     const std::int64_t tokens = place.shape().tokens_per_sample;
     const auto samples = static_cast<double>(place.samples_of(done) - place.samples_of(done - 1));
-    const double seconds = std::chrono::duration<double>(now - std::exchange(last_step, now)).count();
+    const double seconds = since_last_step.restart();
     step_seconds = seconds;
     monitor::Registry::current()
         .gauge(tokens > 0 ? "tokens_per_second" : "samples_per_second")
@@ -308,9 +304,9 @@ class Run::Impl {
   std::optional<std::int64_t> steps;
   std::int64_t done = 0;
   std::int64_t first_step = 0;  // of this start
-  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_step;  // when it ended
-  double step_seconds = 0;                          // of the newest step, with what lies between it and the one before
+  Stopwatch since_start;
+  Stopwatch since_last_step;  // ended
+  double step_seconds = 0;    // of the newest step, with what lies between it and the one before
   StepRequests asked;
   std::optional<double> first_loss;
   double last_loss = 0;

@@ -51,7 +51,7 @@ void Run::Impl::tell_decisions() {
 }
 
 std::vector<std::string> Run::Impl::last_words() const {
-  const double seconds = seconds_since(start);
+  const double seconds = since_start.seconds();
   const auto samples = static_cast<double>(place.samples_of(done) - place.samples_of(first_step));
   const std::int64_t tokens = place.shape().tokens_per_sample;
   std::string line = fmt::format("{} steps in {:.1f} s", done - first_step, seconds);

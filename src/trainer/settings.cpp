@@ -40,16 +40,14 @@ bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
-std::string text(const auto& value) { return fmt::format("{}", value); }
-
 // Of a setting of every run.
 OwnSetting of_run(const std::string& name) {
   const optim::Settings defaults = settings_of({});
-  const auto found = std::ranges::find(defaults, name, &optim::Settings::value_type::first);
+  const auto found = std::ranges::find(defaults, name, &Setting::name);
   return {.differs = contains(of_layout, name)     ? Differs::allowed
                      : contains(of_training, name) ? Differs::told
                                                    : Differs::refused,
-          .absent = found == defaults.end() ? std::nullopt : std::optional(found->second)};
+          .absent = found == defaults.end() ? std::nullopt : std::optional(found->value)};
 }
 
 }  // namespace
@@ -81,25 +79,26 @@ void check(const Options& options) {
 
 optim::Settings settings_of(const Options& options) {
   const auto* fixed = std::get_if<parallel::FixedBits>(&options.parallel.sum);
-  return {{"until", to_text(options.until)},
-          {"batch_size", text(options.batch_size)},
-          {"micro_batch_size", text(options.micro_batch_size)},
-          {"seed", text(options.seed)},
-          {"learning_rate_schedule", options.learning_rate ? "a function of the step" : "warmup and cosine"},
-          {"base_learning_rate", options.base_learning_rate ? text(*options.base_learning_rate) : "the optimizer's"},
-          {"warmup", text(options.warmup)},
-          {"minimum_learning_rate_ratio", text(options.minimum_learning_rate_ratio)},
-          {"clip_norm", text(options.clip_norm)},
-          {"clip_value", text(options.clip_value)},
-          {"non_finite", options.non_finite == optim::NonFinitePolicy::stop ? "stop" : "skip"},
-          {"max_skipped", text(options.max_skipped)},
-          {"data_parallel", text(options.mesh.data)},
-          {"pipeline_parallel", text(options.mesh.pipeline)},
-          {"tensor_parallel", text(options.mesh.tensor)},
-          {"expert_parallel", text(options.mesh.expert)},
-          {"sequence_parallel", options.sequence_parallel ? "on" : "off"},
-          {"chunks", text(options.chunks)},
-          {"fixed_bits", text(fixed == nullptr ? 0 : fixed->micro_batches)}};
+  return {
+      {"until", to_text(options.until)},
+      {"batch_size", options.batch_size},
+      {"micro_batch_size", options.micro_batch_size},
+      {"seed", options.seed},
+      {"learning_rate_schedule", options.learning_rate ? "a function of the step" : "warmup and cosine"},
+      {"base_learning_rate", options.base_learning_rate ? Setting::text_of(*options.base_learning_rate) : "the optimizer's"},
+      {"warmup", options.warmup},
+      {"minimum_learning_rate_ratio", options.minimum_learning_rate_ratio},
+      {"clip_norm", options.clip_norm},
+      {"clip_value", options.clip_value},
+      {"non_finite", options.non_finite == optim::NonFinitePolicy::stop ? "stop" : "skip"},
+      {"max_skipped", options.max_skipped},
+      {"data_parallel", options.mesh.data},
+      {"pipeline_parallel", options.mesh.pipeline},
+      {"tensor_parallel", options.mesh.tensor},
+      {"expert_parallel", options.mesh.expert},
+      {"sequence_parallel", options.sequence_parallel},
+      {"chunks", options.chunks},
+      {"fixed_bits", fixed == nullptr ? 0 : fixed->micro_batches}};
 }
 
 std::vector<std::string> compare(const checkpoint::Configuration& before, const checkpoint::Configuration& now,

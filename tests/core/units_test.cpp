@@ -1,10 +1,15 @@
 #include "trireme/core/units.hpp"
 
 #include <cmath>
+#include <limits>
+#include <thread>
 
 #include "catch.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/mean.hpp"
+#include "trireme/core/parse_number.hpp"
+#include "trireme/core/setting.hpp"
+#include "trireme/core/stopwatch.hpp"
 
 using namespace trireme;
 
@@ -41,4 +46,29 @@ TEST_CASE("a mean of parts is the mean of the whole") {
   mean += {.sum = 4, .weight = 1};
   CHECK(mean == Mean{21, 5});
   CHECK(mean == 4.2);
+}
+
+TEST_CASE("the value of a setting reads back to the same number, flag or text") {
+  for (const double number : {0.1, 1e-3, 1.0 / 3, 6.02214076e23, -0.0, std::numeric_limits<double>::denorm_min(),
+                              std::numeric_limits<double>::max()}) {
+    INFO(number);
+    CHECK(parse_number<double>(Setting("number", number).value) == number);
+  }
+  CHECK(parse_number<std::uint64_t>(Setting("seed", std::numeric_limits<std::uint64_t>::max()).value) ==
+        std::numeric_limits<std::uint64_t>::max());
+  CHECK(Setting("steps", 32) == Setting("steps", "32"));
+  CHECK(Setting("flag", true).value == "on");
+  CHECK(Setting("flag", false).value == "off");
+  CHECK(Setting("schedule", std::string("1f1b")).value == "1f1b");
+}
+
+TEST_CASE("a stopwatch counts from when it was made or restarted") {
+  Stopwatch stopwatch;
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const double before = stopwatch.seconds();
+  CHECK(before >= 0.02);
+  CHECK(stopwatch.restart() >= before);
+  const double after = stopwatch.seconds();
+  CHECK(after >= 0);
+  CHECK(after <= stopwatch.seconds());
 }

@@ -9,6 +9,7 @@
 #include "temporary_folder.hpp"
 #include "trireme/files/digest.hpp"
 #include "trireme/models/architectures/generate.hpp"
+#include "trireme/models/folders/hugging_face.hpp"
 
 using namespace trireme;
 using nlohmann::json;
@@ -45,7 +46,7 @@ void for_each_trained_gpt(const std::function<void(const json& entry, const std:
 TEST_CASE("a GPT-2 file is written as it was read") {
   for_each_trained_gpt([](const json& entry, const std::filesystem::path& path) {
     models::Gpt<Float32> model(options_of(entry.at("config")));
-    models::load_gpt2(model, path.string());
+    models::load_pretrained(model, path.string());
     const tests::TemporaryFolder folder;
     const auto written = (folder.path() / "written.safetensors").string();
     models::save_gpt2(model, written);
@@ -57,13 +58,31 @@ TEST_CASE("a GPT-2 file is written as it was read") {
   });
 }
 
+TEST_CASE("one safetensors file of a GPT-2 is read as its folder is") {
+  const models::GptOptions options{.layers = 1, .heads = 2, .width = 8, .block = 4, .vocabulary = 16};
+  models::Gpt<Float32> model(options);
+  model.initialize({.seed = 3});
+  const tests::TemporaryFolder folder;
+  const auto file = folder.path() / "alone.safetensors";
+  models::save_gpt2(model, file.string());
+  models::save_pretrained(model, folder.path() / "folder");
+  for (const auto& path : {file, folder.path() / "folder", folder.path() / "folder" / "model.safetensors"}) {
+    CAPTURE(path);
+    models::Gpt<Float32> read(options);
+    const nn::LoadedWeights loaded = models::load_pretrained(read, path);
+    CHECK(loaded.missing.empty());
+    CHECK(loaded.unexpected.empty());
+    CHECK(digest_of(read.store()) == digest_of(model.store()));
+  }
+}
+
 TEST_CASE("a file that does not fit is refused and changes nothing") {
   for_each_trained_gpt([](const json& entry, const std::filesystem::path& path) {
     const auto refused = [&](models::GptOptions options) {
       models::Gpt<Float32> model(options);
       model.initialize({.seed = 1});
       const std::uint64_t before = digest_of(model.store());
-      CHECK_THROWS_AS(models::load_gpt2(model, path.string()), Error);
+      CHECK_THROWS_AS(models::load_pretrained(model, path.string()), Error);
       CHECK(digest_of(model.store()) == before);
     };
     models::GptOptions options = options_of(entry.at("config"));
@@ -81,7 +100,7 @@ TEST_CASE("a trained GPT gives PyTorch's logits, loss and text") {
   for_each_trained_gpt([](const json& entry, const std::filesystem::path& path) {
     const json& trained = entry.at("pretrained");
     models::Gpt<Float32> model(options_of(entry.at("config")));
-    models::load_gpt2(model, path.string());
+    models::load_pretrained(model, path.string());
     const SafetensorsFile expected(tests::refs_folder_or_skip() / trained.at("expected").get<std::string>());
 
     const std::string prompt = trained.at("greedy_prompt");

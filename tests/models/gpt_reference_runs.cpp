@@ -88,7 +88,7 @@ class ReferenceRun {
                parallel::model_context(mesh_, {.sequence_parallel = layout.sequence_parallel})) {}
 
   int run() {
-    models::load_gpt2(model_, tests::init_of(fixture_).file.string());
+    models::load_pretrained(model_, tests::init_of(fixture_).file.string());
     const json& hyper = fixture_.index.at("hyper");
     const int micro_batches = layout_.micro_batches;
     const tests::TokenBatches batches(fixture_, tests::batches_of(fixture_).tensors(), mesh_.data().size() * micro_batches,

@@ -16,8 +16,8 @@ namespace {
 
 std::string setting(const optim::Optimizer<Float32>& optimizer, const std::string& name) {
   const optim::Settings settings = optimizer.settings();
-  const auto found = std::ranges::find(settings, name, [](const auto& entry) { return entry.first; });
-  return found == settings.end() ? "" : found->second;
+  const auto found = std::ranges::find(settings, name, &Setting::name);
+  return found == settings.end() ? "" : found->value;
 }
 
 // Makes TRIREME_REFS name a folder with this index for as long as it lives.

@@ -8,7 +8,7 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/nn/attention/attention.hpp"
-#include "trireme/nn/convolution/convolutions.hpp"
+#include "trireme/nn/convolution/convolution.hpp"
 #include "trireme/nn/layers/gated.hpp"
 #include "trireme/nn/layers/upsampling.hpp"
 #include "trireme/nn/norm/normalization.hpp"

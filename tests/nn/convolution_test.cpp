@@ -1,5 +1,7 @@
 #include "trireme/nn/convolution/convolution.hpp"
 
+#include <algorithm>
+
 #include "gradient_check.hpp"
 #include "trireme/autograd/pooling.hpp"
 
@@ -48,6 +50,27 @@ TEST_CASE("convolution layers have torch's shapes and first values") {
   CHECK(largest(large.back.bias.value()) > 0.8 * of_back);
 }
 
+TEST_CASE("a convolution of sequences begins as one of images or volumes of height 1 does") {
+  struct Sequences : nn::Module<Float64> {
+    nn::Conv1d<Float64> layer{*this, "layer", {.in = 4, .out = 6, .kernel = 3, .groups = 2}};
+    nn::ConvTranspose1d<Float64> back{*this, "back", {.in = 6, .out = 4, .kernel = 3, .groups = 2}};
+  } sequences;
+  struct Flat : nn::Module<Float64> {
+    nn::Conv2d<Float64> layer{*this, "layer", {.in = 4, .out = 6, .kernel = {1, 3}, .groups = 2}};
+    nn::ConvTranspose2d<Float64> back{*this, "back", {.in = 6, .out = 4, .kernel = {1, 3}, .groups = 2}};
+  } flat;
+  struct Volumes : nn::Module<Float64> {
+    nn::Conv3d<Float64> layer{*this, "layer", {.in = 4, .out = 6, .kernel = {1, 1, 3}, .groups = 2}};
+  } volumes;
+  sequences.initialize({.seed = 7});
+  flat.initialize({.seed = 7});
+  volumes.initialize({.seed = 7});
+  CHECK(std::ranges::equal(sequences.layer.weight.value().span(), flat.layer.weight.value().span()));
+  CHECK(std::ranges::equal(sequences.layer.bias.value().span(), flat.layer.bias.value().span()));
+  CHECK(std::ranges::equal(sequences.back.weight.value().span(), flat.back.weight.value().span()));
+  CHECK(std::ranges::equal(volumes.layer.weight.value().span(), flat.layer.weight.value().span()));
+}
+
 TEST_CASE("gradients of convolution layers") {
   Images model;
   model.initialize({.seed = 2});
@@ -62,4 +85,10 @@ TEST_CASE("convolution layers refuse options that do not fit, by their name") {
   CHECK_THROWS_WITH((nn::Conv2d<Float64>(root, "stem", {.in = 3, .out = 4})), ContainsSubstring("stem: a convolution needs"));
   CHECK_THROWS_WITH((nn::Conv2d<Float64>(root, "mix", {.in = 3, .out = 4, .kernel = 3, .groups = 2})),
                     ContainsSubstring("mix: 2 groups do not divide 3 and 4 channels"));
+  CHECK_THROWS_WITH((nn::Conv3d<Float64>(root, "deep", {.in = 3, .out = 4, .kernel = {1, 0, 2}})),
+                    ContainsSubstring("deep: a convolution needs in, out and kernel above 0, got 3, 4 and 0"));
+  CHECK_THROWS_WITH((nn::ConvTranspose1d<Float64>(root, "up", {.in = 3, .out = 4, .kernel = -1})),
+                    ContainsSubstring("up: a convolution needs in, out and kernel above 0, got 3, 4 and -1"));
+  CHECK_THROWS_WITH((nn::Conv1d<Float64>(root, "none", {.in = 3, .out = 4, .kernel = 1, .groups = 0})),
+                    ContainsSubstring("none: 0 groups do not divide"));
 }

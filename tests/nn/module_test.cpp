@@ -12,7 +12,6 @@
 #include "trireme/models/architectures/gpt.hpp"
 #include "trireme/nn/attention/attention.hpp"
 #include "trireme/nn/convolution/convolution.hpp"
-#include "trireme/nn/convolution/convolutions.hpp"
 #include "trireme/nn/layers/gated.hpp"
 #include "trireme/nn/norm/normalization.hpp"
 #include "trireme/nn/recurrent/recurrent.hpp"

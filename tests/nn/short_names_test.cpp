@@ -12,7 +12,6 @@
 #include "trireme/nn/base/module_list.hpp"
 #include "trireme/nn/base/sequential.hpp"
 #include "trireme/nn/convolution/convolution.hpp"
-#include "trireme/nn/convolution/convolutions.hpp"
 #include "trireme/nn/experts/experts.hpp"
 #include "trireme/nn/layers/gated.hpp"
 #include "trireme/nn/layers/token_layers.hpp"

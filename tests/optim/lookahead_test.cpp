@@ -86,7 +86,7 @@ TEST_CASE("between its intervals Lookahead is the optimizer inside") {
     const auto values = store.values<float>(weight).span();
     CHECK((slow.values() == std::vector<float>(values.begin(), values.end())) == (number < 2));
   }
-  CHECK(slow.optimizer->settings().back().second == "a share of 0.5 every 3 steps");
+  CHECK(slow.optimizer->settings().back().value == "a share of 0.5 every 3 steps");
   slow.optimizer->set_learning_rate(0.5);
   CHECK(slow.inside->learning_rate() == 0.5);
   CHECK(slow.optimizer->learning_rate() == 0.5);

@@ -112,5 +112,5 @@ TEST_CASE("Muon refuses options that make no sense") {
   CHECK_THROWS_WITH(optim::Muon<Float32>(weights.model, {.iterations = -1}), ContainsSubstring("iterations are 0 or more"));
   CHECK_THROWS_WITH(optim::Muon<Float32>(weights.model, {.epsilon = 0}), ContainsSubstring("epsilon is above 0"));
   CHECK_THROWS_WITH(optim::Muon<Float32>(weights.model, {.adamw_factor = -1}), ContainsSubstring("adamw_factor is finite"));
-  CHECK_THROWS_WITH(optim::Muon<Float32>(weights.model, {.beta1 = 1}), ContainsSubstring("betas, of AdamW, lie in [0, 1)"));
+  CHECK_THROWS_WITH(optim::Muon<Float32>(weights.model, {.beta1 = 1}), ContainsSubstring("Muon's betas lie in [0, 1)"));
 }

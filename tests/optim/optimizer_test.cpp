@@ -219,7 +219,7 @@ TEST_CASE("a parameter group has betas of its own where the optimizer has betas"
                     ContainsSubstring("the betas of the parameter group \"b*\" lie in [0, 1), got 0 and 1"));
   const optim::Adam<Float32> shown(weights.model,
                                    {.groups = {{.pattern = "b*", .beta2 = 0.9, .schedule = optim::constant(1)}}});
-  CHECK(shown.settings().back().second == "learning rate times 1, weight decay as the others, adapts, a schedule, beta2 0.9");
+  CHECK(shown.settings().back().value == "learning rate times 1, weight decay as the others, adapts, a schedule, beta2 0.9");
 }
 
 TEST_CASE("a parameter group has a schedule of factors") {
@@ -378,7 +378,7 @@ TEST_CASE("optimizers by name") {
     const auto before = weights.store.values<float>(weights.bias).span()[3];
     const auto optimizer = optim::make_optimizer<Float32>(name, weights.model, {.learning_rate = 0.1, .weight_decay = 0.1});
     CHECK(optimizer->learning_rate() == 0.1);
-    CHECK(optimizer->settings().front().first == "optimizer");
+    CHECK(optimizer->settings().front().name == "optimizer");
     CHECK(stepped(*optimizer, weights)[3] != before);
   }
   Weights weights;

@@ -121,7 +121,7 @@ TEST_CASE("a divided GPT writes the file, samples the text and has the loss of a
       models::Gpt<Float32> model(gpt_options, parallel::model_context(mesh, {.sequence_parallel = layout.sequence_parallel,
                                                                              .num_chunks = layout.chunks}));
       model.initialize({.seed = 8});
-      models::load_gpt2(model, path("whole"));
+      models::load_pretrained(model, path("whole"));
       world.agree([&] { models::save_gpt2(model, path("joined")); });
       require(content(path("joined")) == content(path("whole")), "other bytes");
       require(models::generate(model, prompt, {.count = 12, .seed = 5}) == wanted, "another text");

@@ -263,12 +263,12 @@ TEST_CASE("weights of a divided model are saved and loaded as a whole") {
   testing::run_ranks(2, [&](const Group& world) {
     models::Gpt<Float64> model(gpt_options, parallel::model_context(ProcessMesh(world, {.tensor = 2})));
     model.initialize({.seed = 8});
-    models::load_gpt2(model, path("whole"));
+    models::load_pretrained(model, path("whole"));
     models::save_gpt2(model, path("joined"));
   });
   models::Gpt<Float64> joined(gpt_options);
-  models::load_gpt2(whole, path("whole"));
-  models::load_gpt2(joined, path("joined"));
+  models::load_pretrained(whole, path("whole"));
+  models::load_pretrained(joined, path("joined"));
   CHECK_NOTHROW(require_pieces_near(joined.store(), whole.store(), values_of));
 }
 

@@ -11,6 +11,7 @@
 #include "trainer/resumed_run.hpp"
 #include "trainer/settings.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/core/stopwatch.hpp"
 #include "trireme/optim/moving_average.hpp"
 #include "trireme/testing/ranks.hpp"
 #include "trireme/trainer/fit.hpp"
@@ -213,8 +214,8 @@ TEST_CASE("a checkpoint that is older than a setting has its default") {
 
 TEST_CASE("a setting of every run that a checkpoint lacks had its default") {
   const Options options{.batch_size = 12, .warmup = 7};
-  const auto pairs = trainer::settings_of(options);
-  const checkpoint::Configuration now(pairs.begin(), pairs.end());
+  checkpoint::Configuration now;
+  for (const auto& [name, value] : trainer::settings_of(options)) now[name] = value;
   checkpoint::Configuration before = now;
   before.erase("clip_norm");
   CHECK(trainer::compare(before, now, {}, 3).empty());
@@ -279,14 +280,14 @@ TEST_CASE("the time of a run is counted over all its starts") {
       run.add(net, optimizer);
       const PointLoader loader(run.batch());
       Start done;
-      const auto begin = std::chrono::steady_clock::now();
+      const Stopwatch stopwatch;
       for (auto& step : run.steps(loader)) {
         for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
         step.update(optimizer);
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
         if (++done.steps == last) run.stop();
       }
-      done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      done.seconds = stopwatch.seconds();
       done.stopped = run.stopped();
       return done;
     };

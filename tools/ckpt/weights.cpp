@@ -75,7 +75,7 @@ int import_weights(const std::string& file, const std::string& directory) {
           fmt::join(steps, ", "));
   checkpoint::require_unclaimed(directory);
   models::Gpt<Float32> model(models::gpt2_options(file));
-  models::load_gpt2(model, file);
+  models::load_pretrained(model, file);
   State state;
   model.store().add_to(state, model_prefix);
   return launch(BackendKind::thread, {}, [&](const Group& alone) {

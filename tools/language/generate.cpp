@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <map>
 #include <span>
@@ -12,13 +11,12 @@
 
 #include "model_folder.hpp"
 #include "text_coding.hpp"
+#include "trireme/core/stopwatch.hpp"
 
 using namespace trireme;
 using models::TokenText;
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 std::int32_t stop_token(const TextCoding& coding, const std::string& text) {
   if (const auto token = coding.find(text)) return *token;
@@ -127,7 +125,7 @@ void generate(const Model& model, const ProcessMesh& mesh, const GenerateProgram
   };
 
   const Group& replicas = mesh.data();
-  const auto start = Clock::now();
+  const Stopwatch stopwatch;
   std::uint64_t tokens = 0;
   int replica = 0;
   for (std::size_t first = 0; first < prompts.texts.size(); first += static_cast<std::size_t>(program.batch)) {
@@ -144,7 +142,7 @@ void generate(const Model& model, const ProcessMesh& mesh, const GenerateProgram
   }
   if (alone && speaks) fmt::print("{}\n", coding.decode_rest());
   std::fflush(stdout);
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double seconds = stopwatch.seconds();
   if (program.timing && speaks) {
     std::fflush(stdout);
     fmt::print(stderr, "{} tokens in {:.2f} s, {:.1f} tokens/s\n", tokens, seconds, static_cast<double>(tokens) / seconds);

@@ -17,6 +17,7 @@
 #include "processes.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/exit_code.hpp"
+#include "trireme/core/stopwatch.hpp"
 #include "verdict.hpp"
 
 namespace {
@@ -81,8 +82,6 @@ SupervisorOptions complete(SupervisorOptions options) {
 bool has_returned(const RankView& rank) {
   return rank.state == RankState::finished || rank.state == RankState::failed || rank.state == RankState::missing;
 }
-
-double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 int milliseconds_until(Clock::time_point end) {
   if (end == Clock::time_point::max()) return -1;
@@ -234,7 +233,7 @@ Attempt Supervisor::start(const std::string& resume) {
   std::error_code ignored;
   fs::remove(status_file(), ignored);
   const std::vector<std::uint64_t> before = committed_;
-  const auto begin = Clock::now();
+  const trireme::Stopwatch stopwatch;
   const double since = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   const std::uint64_t kills = num_kills_for_memory();
   forced_ = false;
@@ -260,7 +259,7 @@ Attempt Supervisor::start(const std::string& resume) {
                   .status = witness.status,
                   .begun = witness.begun,
                   .resume = resume,
-                  .seconds = seconds_since(begin),
+                  .seconds = stopwatch.seconds(),
                   .messages = messages.lines()};
   if (ended_early(ending, witness)) {
     attempt.exit_code = static_cast<int>(trireme::ExitCode::failure);

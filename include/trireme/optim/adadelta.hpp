@@ -65,8 +65,8 @@ void Adadelta<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
 
 template <typename P, typename D>
 Settings Adadelta<P, D>::settings() const {
-  return this->settings_of(
-      "Adadelta", {{"smoothing", options_.smoothing}, {"epsilon", options_.epsilon}, {"maximize", options_.maximize ? 1 : 0}});
+  return this->settings_of("Adadelta",
+                           {{"smoothing", options_.smoothing}, {"epsilon", options_.epsilon}, {"maximize", options_.maximize}});
 }
 
 extern template class Adadelta<Float32, Cpu>;

@@ -209,7 +209,7 @@ Settings Adafactor<P, D>::settings() const {
                                          {"epsilon1", epsilon1()},
                                          {"epsilon2", options_.epsilon2},
                                          {"clip", options_.clip},
-                                         {"maximize", options_.maximize ? 1 : 0}});
+                                         {"maximize", options_.maximize}});
 }
 
 extern template class Adafactor<Float32, Cpu>;

@@ -55,8 +55,7 @@ Adam<P, D>::Adam(Model& model, const AdamOptions& options, bool decoupled)
       decoupled_(decoupled),
       first_moment_(this->add_plane("exp_avg")),
       second_moment_(this->add_plane("exp_avg_sq")) {
-  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
-          "Adam's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
+  require_betas("Adam", options.beta1, options.beta2);
   require(options.epsilon >= 0, "Adam's epsilon is 0 or more, got {}", options.epsilon);
   if (options.amsgrad) largest_ = this->add_plane("max_exp_avg_sq");
 }
@@ -82,8 +81,8 @@ Settings Adam<P, D>::settings() const {
   return this->settings_of(decoupled_ ? "AdamW" : "Adam", {{"beta1", options_.beta1},
                                                            {"beta2", options_.beta2},
                                                            {"epsilon", options_.epsilon},
-                                                           {"amsgrad", options_.amsgrad ? 1 : 0},
-                                                           {"maximize", options_.maximize ? 1 : 0}});
+                                                           {"amsgrad", options_.amsgrad},
+                                                           {"maximize", options_.maximize}});
 }
 
 extern template class Adam<Float32, Cpu>;

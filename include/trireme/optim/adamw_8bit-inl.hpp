@@ -22,8 +22,7 @@ AdamW8bit<P, D>::AdamW8bit(Model& model, const AdamW8bitOptions& options)
                               .quantizes = true}),
       store_(model.store()),
       options_(options) {
-  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
-          "8-bit AdamW's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
+  require_betas("8-bit AdamW", options.beta1, options.beta2);
   require(options.epsilon >= 0 && options.min_8bit_size >= 0,
           "8-bit AdamW's epsilon and min_8bit_size are 0 or more, got {} and {}", options.epsilon, options.min_8bit_size);
   for (int index = 0; index < store_.num_parameters(); ++index) {
@@ -277,7 +276,7 @@ Settings AdamW8bit<P, D>::settings() const {
   return this->settings_of("AdamW8bit", {{"beta1", options_.beta1},
                                          {"beta2", options_.beta2},
                                          {"epsilon", options_.epsilon},
-                                         {"maximize", options_.maximize ? 1 : 0},
+                                         {"maximize", options_.maximize},
                                          {"min_8bit_size", static_cast<double>(options_.min_8bit_size)}});
 }
 

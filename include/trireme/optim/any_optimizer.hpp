@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trireme/core/export.hpp"
+#include "trireme/core/setting.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/core/step_summary.hpp"
 
@@ -31,7 +32,7 @@ struct UpdateOptions {
 };
 
 // Names and values of settings that all ranks must share.
-using Settings = std::vector<std::pair<std::string, std::string>>;
+using Settings = std::vector<Setting>;
 
 // An optimizer of any precision and device.
 class AnyOptimizer {

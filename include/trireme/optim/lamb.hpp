@@ -57,8 +57,7 @@ Lamb<P, D>::Lamb(Model& model, const LambOptions& options)
       options_(options),
       first_moment_(this->add_plane("exp_avg")),
       second_moment_(this->add_plane("exp_avg_sq")) {
-  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
-          "LAMB's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
+  require_betas("LAMB", options.beta1, options.beta2);
   require(options.epsilon >= 0, "LAMB's epsilon is 0 or more, got {}", options.epsilon);
   require(options.min_norm >= 0 && options.min_norm <= options.max_norm,
           "LAMB's min_norm is 0 or more and not above max_norm, got {} and {}", options.min_norm, options.max_norm);
@@ -100,7 +99,7 @@ Settings Lamb<P, D>::settings() const {
   return this->settings_of("LAMB", {{"beta1", options_.beta1},
                                     {"beta2", options_.beta2},
                                     {"epsilon", options_.epsilon},
-                                    {"bias_correction", options_.bias_correction ? 1 : 0},
+                                    {"bias_correction", options_.bias_correction},
                                     {"min_norm", options_.min_norm},
                                     {"max_norm", options_.max_norm},
                                     {"max_trust_ratio", options_.max_trust_ratio}});

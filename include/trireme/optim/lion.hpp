@@ -45,8 +45,7 @@ Lion<P, D>::Lion(Model& model, const LionOptions& options)
           model, {options.learning_rate, options.weight_decay, options.decay, options.groups, options.beta1, options.beta2}),
       options_(options),
       momentum_(this->add_plane("exp_avg")) {
-  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
-          "Lion's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
+  require_betas("Lion", options.beta1, options.beta2);
 }
 
 template <typename P, typename D>

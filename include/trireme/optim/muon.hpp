@@ -95,8 +95,7 @@ Muon<P, D>::Muon(Model& model, const MuonOptions& options)
   require(options.iterations >= 0, "Muon's iterations are 0 or more, got {}", options.iterations);
   require(options.epsilon > 0 && options.adamw_epsilon >= 0,
           "Muon's epsilon is above 0 and its adamw_epsilon 0 or more, got {} and {}", options.epsilon, options.adamw_epsilon);
-  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
-          "Muon's betas, of AdamW, lie in [0, 1), got {} and {}", options.beta1, options.beta2);
+  require_betas("Muon", options.beta1, options.beta2);
   require(std::isfinite(options.adamw_factor) && options.adamw_factor >= 0,
           "Muon's adamw_factor is finite and 0 or more, got {}", options.adamw_factor);
   FlatStore& store = model.store();
@@ -206,13 +205,13 @@ void Muon<P, D>::update(const Piece& piece) {
 template <typename P, typename D>
 Settings Muon<P, D>::settings() const {
   return this->settings_of("Muon", {{"momentum", options_.momentum},
-                                    {"nesterov", options_.nesterov ? 1 : 0},
+                                    {"nesterov", options_.nesterov},
                                     {"scale", static_cast<double>(options_.scale)},
                                     {"iterations", options_.iterations},
                                     {"coefficient 1", options_.coefficients[0]},
                                     {"coefficient 3", options_.coefficients[1]},
                                     {"coefficient 5", options_.coefficients[2]},
-                                    {"bfloat16", options_.bfloat16 ? 1 : 0},
+                                    {"bfloat16", options_.bfloat16},
                                     {"epsilon", options_.epsilon},
                                     {"adamw_factor", options_.adamw_factor},
                                     {"beta1", options_.beta1},

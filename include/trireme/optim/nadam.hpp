@@ -50,8 +50,7 @@ Nadam<P, D>::Nadam(Model& model, const NadamOptions& options)
       options_(options),
       first_moment_(this->add_plane("exp_avg")),
       second_moment_(this->add_plane("exp_avg_sq")) {
-  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
-          "NAdam's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
+  require_betas("NAdam", options.beta1, options.beta2);
   require(options.epsilon >= 0 && options.momentum_decay >= 0,
           "NAdam's epsilon and momentum_decay are 0 or more, got {} and {}", options.epsilon, options.momentum_decay);
 }
@@ -78,8 +77,8 @@ Settings Nadam<P, D>::settings() const {
                                      {"beta2", options_.beta2},
                                      {"epsilon", options_.epsilon},
                                      {"momentum_decay", options_.momentum_decay},
-                                     {"decoupled_weight_decay", options_.decoupled_weight_decay ? 1 : 0},
-                                     {"maximize", options_.maximize ? 1 : 0}});
+                                     {"decoupled_weight_decay", options_.decoupled_weight_decay},
+                                     {"maximize", options_.maximize}});
 }
 
 extern template class Nadam<Float32, Cpu>;

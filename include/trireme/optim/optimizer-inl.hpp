@@ -382,12 +382,12 @@ void Optimizer<P, D>::cut_by_rules(const FlatStore::Piece& whole, const StepSumm
 }
 
 template <typename P, typename D>
-Settings Optimizer<P, D>::settings_of(std::string name, const std::vector<std::pair<std::string, double>>& options) const {
-  Settings settings{{"optimizer", std::move(name)},
-                    {"learning_rate", fmt::format("{}", rules_.learning_rate)},
-                    {"weight_decay", fmt::format("{}", rules_.weight_decay)},
+Settings Optimizer<P, D>::settings_of(const std::string& name, const Settings& options) const {
+  Settings settings{{"optimizer", name},
+                    {"learning_rate", rules_.learning_rate},
+                    {"weight_decay", rules_.weight_decay},
                     {"decay", rules_.decay == Decay::all ? "all" : "matrices"}};
-  for (const auto& [option, value] : options) settings.emplace_back(option, fmt::format("{}", value));
+  settings.insert(settings.end(), options.begin(), options.end());
   for (const ParameterGroup& group : rules_.groups) settings.emplace_back("group " + group.pattern, to_text(group));
   return settings;
 }

@@ -140,7 +140,7 @@ class Optimizer : public AnyOptimizer {
   const ResolvedRule& rule_of(int parameter) const { return resolved_[static_cast<std::size_t>(parameter)]; }
 
   // settings() of an optimizer with these options besides the rules.
-  Settings settings_of(std::string name, const std::vector<std::pair<std::string, double>>& options) const;
+  Settings settings_of(const std::string& name, const Settings& options) const;
 
  private:
   static constexpr bool on_host = Tensor<T, D>::on_host;

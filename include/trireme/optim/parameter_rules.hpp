@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
@@ -63,6 +64,9 @@ struct ResolvedRule {
 
 // Of the parameters with this rule in a step, of which a schedule may be a function.
 double learning_rate_factor(const ParameterRules& rules, const ResolvedRule& rule, std::int64_t step);
+
+// An error unless both betas of the optimizer, as "Adam", lie in [0, 1).
+void require_betas(std::string_view optimizer, double beta1, double beta2);
 
 // By parameter index. A pattern that matches no name is an error.
 std::vector<ResolvedRule> resolve(const ParameterRules& rules, FlatStore& store);

@@ -50,8 +50,7 @@ Radam<P, D>::Radam(Model& model, const RadamOptions& options)
       options_(options),
       first_moment_(this->add_plane("exp_avg")),
       second_moment_(this->add_plane("exp_avg_sq")) {
-  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
-          "RAdam's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
+  require_betas("RAdam", options.beta1, options.beta2);
   require(options.epsilon >= 0, "RAdam's epsilon is 0 or more, got {}", options.epsilon);
 }
 
@@ -75,8 +74,8 @@ Settings Radam<P, D>::settings() const {
   return this->settings_of("RAdam", {{"beta1", options_.beta1},
                                      {"beta2", options_.beta2},
                                      {"epsilon", options_.epsilon},
-                                     {"decoupled_weight_decay", options_.decoupled_weight_decay ? 1 : 0},
-                                     {"maximize", options_.maximize ? 1 : 0}});
+                                     {"decoupled_weight_decay", options_.decoupled_weight_decay},
+                                     {"maximize", options_.maximize}});
 }
 
 extern template class Radam<Float32, Cpu>;

@@ -73,7 +73,7 @@ Settings Rmsprop<P, D>::settings() const {
   return this->settings_of("RMSprop", {{"smoothing", options_.smoothing},
                                        {"epsilon", options_.epsilon},
                                        {"momentum", options_.momentum},
-                                       {"centered", options_.centered ? 1 : 0}});
+                                       {"centered", options_.centered}});
 }
 
 extern template class Rmsprop<Float32, Cpu>;

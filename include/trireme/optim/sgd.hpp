@@ -64,7 +64,7 @@ void Sgd<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
 template <typename P, typename D>
 Settings Sgd<P, D>::settings() const {
   return this->settings_of(
-      "SGD", {{"momentum", options_.momentum}, {"dampening", options_.dampening}, {"nesterov", options_.nesterov ? 1 : 0}});
+      "SGD", {{"momentum", options_.momentum}, {"dampening", options_.dampening}, {"nesterov", options_.nesterov}});
 }
 
 extern template class Sgd<Float32, Cpu>;

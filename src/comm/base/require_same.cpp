@@ -9,10 +9,10 @@
 namespace trireme {
 namespace {
 
-using Entries = std::vector<std::pair<std::string, std::string>>;
+using Entries = std::vector<Setting>;
 
 std::string entry_text(const Entries& entries, std::size_t index) {
-  return index < entries.size() ? fmt::format("{} = {}", entries[index].first, entries[index].second) : std::string("none");
+  return index < entries.size() ? fmt::format("{} = {}", entries[index].name, entries[index].value) : std::string("none");
 }
 
 }  // namespace
@@ -22,8 +22,13 @@ void require_same(const Group& group, std::string_view what, const Entries& entr
   const std::string operation = fmt::format("compare {}s", what);
   std::vector<Entries> all;
   constexpr auto replace = nlohmann::json::error_handler_t::replace;  // bytes that are no UTF-8
-  for (const std::string& text : group.gather_texts(nlohmann::json(entries).dump(-1, ' ', false, replace), operation)) {
-    all.push_back(nlohmann::json::parse(text).get<Entries>());
+  nlohmann::json own = nlohmann::json::array();
+  for (const auto& [name, value] : entries) own.push_back({{"name", name}, {"value", value}});
+  for (const std::string& text : group.gather_texts(own.dump(-1, ' ', false, replace), operation)) {
+    Entries& of_rank = all.emplace_back();
+    for (const auto& entry : nlohmann::json::parse(text)) {
+      of_rank.emplace_back(entry.at("name").get<std::string>(), entry.at("value").get<std::string>());
+    }
   }
   std::size_t longest = 0;
   for (const Entries& of_rank : all) longest = std::max(longest, of_rank.size());
@@ -41,7 +46,7 @@ void require_same(const Group& group, std::string_view what, const Entries& entr
                                         fmt::join(differing, ", "), entry_text(other, index)),
                  .rank = differing.front(),
                  .operation = operation,
-                 .name = in_first ? all.front()[index].first : other[index].first,
+                 .name = in_first ? all.front()[index].name : other[index].name,
                  .wanted = first,
                  .had = entry_text(other, index),
                  .hint = "start every rank with the same program, options and files"});

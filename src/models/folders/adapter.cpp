@@ -103,11 +103,7 @@ void load_adapter(Model& model, const std::filesystem::path& folder) {
             folder.string(), stored.rank, stored.scale(), here.rank, here.scale());
   };
   nn::agree(model, check, "check an adapter");
-  const std::vector<nn::PrefixedModel> models{{.prefix = prefix, .model = model}};
-  const std::string path = (folder / weights_name).string();
-  const nn::WeightsFormat format = format_of(model, DType::float32);
-  model.store().dtype() == DType::float64 ? nn::load_weights<double>(models, path, format)
-                                          : nn::load_weights<float>(models, path, format);
+  nn::load_weights({{.prefix = prefix, .model = model}}, (folder / weights_name).string(), format_of(model, DType::float32));
 }
 
 void save_adapter(Model& model, const std::filesystem::path& folder, const SaveAdapterOptions& options) {

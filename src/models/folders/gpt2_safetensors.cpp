@@ -59,16 +59,13 @@ GptOptions gpt2_options(const std::string& path) {
           .vocabulary = tokens[0]};
 }
 
-void load_gpt2(Model& model, const std::string& path) {
-  const std::vector<nn::PrefixedModel> models{{.prefix = "", .model = model}};
-  model.store().dtype() == DType::float64 ? nn::load_weights<double>(models, path, gpt2_format(DType::float32))
-                                          : nn::load_weights<float>(models, path, gpt2_format(DType::float32));
+nn::LoadedWeights load_pretrained(Model& model, const GptOptions&, const std::filesystem::path& path,
+                                  const nn::LoadOptions& load) {
+  return nn::load_weights({{.prefix = "", .model = model}}, path.string(), gpt2_format(DType::float32), load);
 }
 
 void save_gpt2(Model& model, const std::string& path) {
-  const std::vector<nn::PrefixedModel> models{{.prefix = "", .model = model}};
-  model.store().dtype() == DType::float64 ? nn::save_weights<double>(models, path, gpt2_format(DType::float32))
-                                          : nn::save_weights<float>(models, path, gpt2_format(DType::float32));
+  nn::save_weights({{.prefix = "", .model = model}}, path, gpt2_format(DType::float32));
 }
 
 }  // namespace trireme::models

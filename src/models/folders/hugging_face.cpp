@@ -38,9 +38,9 @@ nn::WeightsFormat format_of(const LlamaOptions& options, DType dtype) {
 
 }  // namespace
 
-nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
+nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& path,
                                   const nn::LoadOptions& load) {
-  return load_folder(model, format_of(options, DType::float32), folder, load);
+  return nn::load_weights({{.prefix = "", .model = model}}, path.string(), format_of(options, DType::float32), load);
 }
 
 void save_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,

@@ -85,17 +85,15 @@ BertOptions bert_options(const std::filesystem::path& path) {
   if (config.has("classifier_dropout")) options.classifier_dropout = probability_of(config, "classifier_dropout", 0);
   config.expect("tie_word_embeddings", true);
   config.expect("position_embedding_type", "absolute");
-  if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
   config.ignore({"pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
                  "directionality"});  // of the first BERTs, which nobody reads
-  ignore_what_computes_nothing(config);
-  config.refuse_unknown();
+  refuse_the_rest(config);
   return options;
 }
 
-nn::LoadedWeights load_pretrained(Model& model, const BertOptions& options, const std::filesystem::path& folder,
+nn::LoadedWeights load_pretrained(Model& model, const BertOptions& options, const std::filesystem::path& path,
                                   const nn::LoadOptions& load) {
-  return load_folder(model, format_of(options, DType::float32), folder, load);
+  return nn::load_weights({{.prefix = "", .model = model}}, path.string(), format_of(options, DType::float32), load);
 }
 
 void save_pretrained(Model& model, const BertOptions& options, const std::filesystem::path& folder,

@@ -186,7 +186,6 @@ LlamaOptions llama_options(const std::filesystem::path& path) {
     config.refuse("num_attention_heads", "a divisor of hidden_size, or a head_dim");
   }
   config.expect("hidden_act", "silu");
-  if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
   options.query_key_norm = base == "qwen3";
   options.mlp_bias = base == "llama" && config.flag_or("mlp_bias", false);
   if (base == "llama" || base == "qwen3") {
@@ -208,8 +207,7 @@ LlamaOptions llama_options(const std::filesystem::path& path) {
   // Dropout that no Llama of transformers has, and of a classifier.
   config.ignore({"classifier_dropout", "attention_probs_dropout_prob", "attn_pdrop", "embd_pdrop", "hidden_dropout",
                  "hidden_dropout_prob", "resid_pdrop"});
-  ignore_what_computes_nothing(config);
-  config.refuse_unknown();
+  refuse_the_rest(config);
   return options;
 }
 

@@ -66,18 +66,11 @@ GptOptions gpt_options(const std::filesystem::path& path) {
   config.expect("scale_attn_by_inverse_layer_idx", false);
   config.expect("add_cross_attention", false);
   config.expect("tie_word_embeddings", true);
-  if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
   // Of a head that chooses among texts, of GPT-1, and in which order attention computes the same.
   config.ignore({"reorder_and_upcast_attn", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
                  "summary_type", "summary_use_proj", "n_ctx", "n_special", "predict_special_tokens"});
-  ignore_what_computes_nothing(config);
-  config.refuse_unknown();
+  refuse_the_rest(config);
   return options;
-}
-
-nn::LoadedWeights load_pretrained(Model& model, const GptOptions&, const std::filesystem::path& folder,
-                                  const nn::LoadOptions& load) {
-  return load_folder(model, gpt2_format(DType::float32), folder, load);
 }
 
 void save_pretrained(Model& model, const GptOptions& options, const std::filesystem::path& folder,
@@ -121,20 +114,18 @@ GptNeoXOptions gpt_neox_options(const std::filesystem::path& path) {
                          .unused_hidden_dropout = probability_of(config, "hidden_dropout", 0),
                          .weight_deviation = not_negative(config, "initializer_range", 0.02)};
   if (options.width % options.heads != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
-  if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
   read_rotary(config, options);
   config.expect("rope_theta", options.rotary_base);  // beside rotary_emb_base, by some versions
   config.expect("partial_rotary_factor", options.rotary_share);
   // Dropout that no GPT-NeoX of transformers reads by these names, and of a classifier.
   config.ignore({"classifier_dropout", "attention_probs_dropout_prob", "hidden_dropout_prob"});
-  ignore_what_computes_nothing(config);
-  config.refuse_unknown();
+  refuse_the_rest(config);
   return options;
 }
 
-nn::LoadedWeights load_pretrained(Model& model, const GptNeoXOptions& options, const std::filesystem::path& folder,
+nn::LoadedWeights load_pretrained(Model& model, const GptNeoXOptions& options, const std::filesystem::path& path,
                                   const nn::LoadOptions& load) {
-  return load_folder(model, format_of(options, DType::float32), folder, load);
+  return nn::load_weights({{.prefix = "", .model = model}}, path.string(), format_of(options, DType::float32), load);
 }
 
 // For all versions: the first ones read rotary_pct and rotary_emb_base.

@@ -102,10 +102,8 @@ VisionTransformerOptions vit_options(const std::filesystem::path& path) {
   if (options.width % options.heads != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
   if (options.image_size % options.patch_size != 0) config.refuse("patch_size", "a divisor of image_size");
   config.expect("qkv_bias", true);
-  if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
   config.ignore({"encoder_stride", "pooler_act", "pooler_output_size"});  // of parts that a classifier lacks
-  ignore_what_computes_nothing(config);
-  config.refuse_unknown();
+  refuse_the_rest(config);
   return options;
 }
 
@@ -147,9 +145,9 @@ data::Resizing image_resizing(const std::filesystem::path& folder, std::int64_t 
   return resizing;
 }
 
-nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,
+nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& path,
                                   const nn::LoadOptions& load) {
-  return load_folder(model, format_of(options, DType::float32), folder, load);
+  return nn::load_weights({{.prefix = "", .model = model}}, path.string(), format_of(options, DType::float32), load);
 }
 
 void save_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,

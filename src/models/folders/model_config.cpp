@@ -95,7 +95,8 @@ bool is_tied(const ConfigFile& config, const std::filesystem::path& folder, cons
          !nn::repeats_differ(folder.string(), {.optional_prefix = prefix, .repeated = {head}});
 }
 
-void ignore_what_computes_nothing(const ConfigFile& config) {
+void refuse_the_rest(const ConfigFile& config) {
+  if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
   // Where the model comes from and which program made the folder, the names of classes among it: model_type says what is
   // computed.
   config.ignore({"architectures",
@@ -175,6 +176,7 @@ void ignore_what_computes_nothing(const ConfigFile& config) {
                  "_flash_attn_2_enabled",
                  "use_flash_attn",
                  "use_flash_attention_2"});
+  config.refuse_unknown();
 }
 
 }  // namespace trireme::models

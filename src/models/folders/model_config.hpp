@@ -38,7 +38,8 @@ void add_labels(nlohmann::ordered_json& config, const std::vector<std::string>& 
 // that one too.
 bool is_tied(const ConfigFile& config, const std::filesystem::path& folder, const nn::RepeatedTensor& head, const char* prefix);
 
-// What says nothing of what a model computes, whichever it is.
-void ignore_what_computes_nothing(const ConfigFile& config);
+// Once all that a model has is read: what computes nothing, whichever model it is, is passed over. Weights that are quantized
+// and any other key are refused.
+void refuse_the_rest(const ConfigFile& config);
 
 }  // namespace trireme::models

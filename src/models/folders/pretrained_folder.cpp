@@ -91,13 +91,6 @@ void take_special_tokens(nlohmann::ordered_json& config, const std::filesystem::
 
 }  // namespace
 
-nn::LoadedWeights load_folder(Model& model, const nn::WeightsFormat& format, const std::filesystem::path& folder,
-                              const nn::LoadOptions& load) {
-  const std::vector<nn::PrefixedModel> models{{.prefix = "", .model = model}};
-  return model.store().dtype() == DType::float64 ? nn::load_weights<double>(models, folder.string(), format, load)
-                                                 : nn::load_weights<float>(models, folder.string(), format, load);
-}
-
 void write_json(const nlohmann::ordered_json& json, const std::filesystem::path& path) {
   // Names of classes may be no UTF-8.
   write_text(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n", path);
@@ -118,12 +111,7 @@ void write_folder(const nn::PrefixedModel& model, const nn::WeightsFormat& forma
     }
   };
   if (writes) attempt([&] { make_folder(folder); });
-  const auto write_weights = [&] {
-    const std::string path = (folder / weights).string();
-    model.model.store().dtype() == DType::float64 ? nn::save_weights<double>({model}, path, format)
-                                                  : nn::save_weights<float>({model}, path, format);
-  };
-  if (weights != nullptr) attempt(write_weights);
+  if (weights != nullptr) attempt([&] { nn::save_weights({model}, (folder / weights).string(), format); });
   if (writes && !failed) attempt(write_beside);
   const auto tell = [&failed] {
     if (failed) std::rethrow_exception(failed);

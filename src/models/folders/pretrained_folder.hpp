@@ -7,11 +7,8 @@
 #include "trireme/models/folders/hugging_face.hpp"
 #include "trireme/nn/weights/weights_format.hpp"
 
-// What load_pretrained() and save_pretrained() of all kinds of models do, once they know config and format.
+// What save_pretrained() of all kinds of models does, once it knows config and format.
 namespace trireme::models {
-
-nn::LoadedWeights load_folder(Model& model, const nn::WeightsFormat& format, const std::filesystem::path& folder,
-                              const nn::LoadOptions& load);
 
 // Writes the weights to a file of the folder, unless that is null, and on the rank that writes them calls write_beside() for
 // the others. All ranks of a divided model call it; the folder is made where there is none.

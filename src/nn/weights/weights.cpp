@@ -288,8 +288,10 @@ bool repeats_differ(const std::string& path, const WeightsFormat& format) {
   return has_weights(path) && find_differing(WeightFiles(path), format) != nullptr;
 }
 
+namespace {
+
 template <typename T>
-LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
+LoadedWeights read_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
                            const LoadOptions& options) {
   require(!models.empty(), "load_weights() got no model");
   std::optional<WeightFiles> files;
@@ -332,9 +334,17 @@ LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::
   return loaded;
 }
 
+}  // namespace
+
+LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
+                           const LoadOptions& options) {
+  const bool in_double = !models.empty() && models.front().model.store().dtype() == DType::float64;
+  return in_double ? read_weights<double>(models, path, format, options) : read_weights<float>(models, path, format, options);
+}
+
 template <typename T>
 void load_weights(const std::vector<PrefixedModel>& models, const std::string& path) {
-  load_weights<T>(models, path, WeightsFormat{});
+  read_weights<T>(models, path, WeightsFormat{}, {});
 }
 
 template <typename T>
@@ -342,13 +352,9 @@ void load_weights(Model& model, const std::string& path) {
   load_weights<T>({{.prefix = "", .model = model}}, path);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                        \
-  template LoadedWeights load_weights<T>(const std::vector<PrefixedModel>&, const std::string&, const WeightsFormat&, \
-                                         const LoadOptions&);                                                         \
-  template void load_weights<T>(const std::vector<PrefixedModel>&, const std::string&);                               \
-  template void load_weights<T>(Model&, const std::string&);
-TRIREME_INSTANTIATE(float)
-TRIREME_INSTANTIATE(double)
-#undef TRIREME_INSTANTIATE
+template void load_weights<float>(const std::vector<PrefixedModel>&, const std::string&);
+template void load_weights<float>(Model&, const std::string&);
+template void load_weights<double>(const std::vector<PrefixedModel>&, const std::string&);
+template void load_weights<double>(Model&, const std::string&);
 
 }  // namespace trireme::nn

@@ -206,11 +206,9 @@ std::vector<T> values_of(const WrittenTensor& tensor, const WeightsFormat& forma
   return values;
 }
 
-}  // namespace
-
 template <typename T>
-void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
-                  SafetensorsMetadata metadata) {
+void write_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
+                   SafetensorsMetadata metadata) {
   require(!models.empty(), "save_weights() got no model");
   require(format.dtype == DType::float32 || format.dtype == DType::bfloat16 || format.dtype == DType::float16,
           "weights are written as float32, bfloat16 or float16, not as {}", name_of(format.dtype));
@@ -249,23 +247,26 @@ void save_weights(const std::vector<PrefixedModel>& models, const std::string& p
   agree(models.front().model, tell, "write weights");
 }
 
+}  // namespace
+
+void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format) {
+  const bool in_double = !models.empty() && models.front().model.store().dtype() == DType::float64;
+  in_double ? write_weights<double>(models, path, format, {}) : write_weights<float>(models, path, format, {});
+}
+
 template <typename T>
 void save_weights(const std::vector<PrefixedModel>& models, const std::string& path) {
-  save_weights<T>(models, path, WeightsFormat{});
+  write_weights<T>(models, path, WeightsFormat{}, {});
 }
 
 template <typename T>
 void save_weights(Model& model, const std::string& path, const SafetensorsMetadata& metadata) {
-  save_weights<T>({{.prefix = "", .model = model}}, path, WeightsFormat{}, metadata);
+  write_weights<T>({{.prefix = "", .model = model}}, path, WeightsFormat{}, metadata);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                               \
-  template void save_weights<T>(const std::vector<PrefixedModel>&, const std::string&, const WeightsFormat&, \
-                                SafetensorsMetadata);                                                        \
-  template void save_weights<T>(const std::vector<PrefixedModel>&, const std::string&);                      \
-  template void save_weights<T>(Model&, const std::string&, const SafetensorsMetadata&);
-TRIREME_INSTANTIATE(float)
-TRIREME_INSTANTIATE(double)
-#undef TRIREME_INSTANTIATE
+template void save_weights<float>(const std::vector<PrefixedModel>&, const std::string&);
+template void save_weights<float>(Model&, const std::string&, const SafetensorsMetadata&);
+template void save_weights<double>(const std::vector<PrefixedModel>&, const std::string&);
+template void save_weights<double>(Model&, const std::string&, const SafetensorsMetadata&);
 
 }  // namespace trireme::nn

@@ -65,28 +65,30 @@ void Elementwise<Cpu>::gated_backward(Activation kind, std::int64_t numel, const
   });
 }
 
-template <>
-template <typename T>
-void Elementwise<Cpu>::add(std::int64_t numel, const T* a, const T* b, T* c) {
-  const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
+namespace {
+
+template <typename T, typename Kernel>
+void combine_elements(std::int64_t numel, const T* a, const T* b, T* c, const Kernel& kernel) {
   parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
     const Input<T> left(a + first, count);
     const Input<T> right(b + first, count);
     Output<T> to(c + first, count, false);
-    kernels.add(left.data(), right.data(), to.data(), count);
+    kernel(left.data(), right.data(), to.data(), count);
   });
+}
+
+}  // namespace
+
+template <>
+template <typename T>
+void Elementwise<Cpu>::add(std::int64_t numel, const T* a, const T* b, T* c) {
+  combine_elements(numel, a, b, c, elementwise_kernels().of<Accumulate<T>>().add);
 }
 
 template <>
 template <typename T>
 void Elementwise<Cpu>::subtract(std::int64_t numel, const T* a, const T* b, T* c) {
-  const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
-  parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
-    const Input<T> left(a + first, count);
-    const Input<T> right(b + first, count);
-    Output<T> to(c + first, count, false);
-    kernels.subtract(left.data(), right.data(), to.data(), count);
-  });
+  combine_elements(numel, a, b, c, elementwise_kernels().of<Accumulate<T>>().subtract);
 }
 
 template <>

@@ -5,21 +5,33 @@
 
 namespace trireme::ops {
 
+namespace {
+
+// work(left, right, first, count) for pieces of at most so many elements of a result of two operands.
+template <typename T, typename Work>
+void for_operand_pieces(const Broadcast& plan, const OperandArgument<T>& a, const OperandArgument<T>& b, std::int64_t most,
+                        const Work& work) {
+  parallel_elements(plan.numel, [&](std::int64_t begin, std::int64_t end) {
+    OperandPieces<T> left(plan, 0, a);
+    OperandPieces<T> right(plan, 1, b);
+    for_broadcast_pieces(plan, begin, end, most, [&](std::int64_t first, std::int64_t count) {
+      work(left.piece(first, count), right.piece(first, count), first, count);
+    });
+  });
+}
+
+}  // namespace
+
 template <>
 template <typename T>
 void Pointwise<Cpu>::binary(Binary kind, const Broadcast& plan, const OperandArgument<T>& a, const OperandArgument<T>& b,
                             T* c) {
   const auto& kernels = pointwise_kernels().of<Accumulate<T>>();
-  parallel_elements(plan.numel, [&](std::int64_t begin, std::int64_t end) {
-    OperandPieces<T> left(plan, 0, a);
-    OperandPieces<T> right(plan, 1, b);
-    for_broadcast_pieces(plan, begin, end, most_of_piece<T>, [&](std::int64_t first, std::int64_t count) {
-      const auto of_left = left.piece(first, count);
-      const auto of_right = right.piece(first, count);
-      Output<T> to(c + first, count, false);
-      kernels.binary(kind, of_left, of_right, to.data(), count);
-    });
-  });
+  for_operand_pieces(plan, a, b, most_of_piece<T>,
+                     [&](const auto& left, const auto& right, std::int64_t first, std::int64_t count) {
+                       Output<T> to(c + first, count, false);
+                       kernels.binary(kind, left, right, to.data(), count);
+                     });
 }
 
 template <>
@@ -28,19 +40,14 @@ void Pointwise<Cpu>::binary_slope(Binary kind, Side side, const Broadcast& plan,
                                   const OperandArgument<T>& b, const T* dy, T* dx, bool accumulate) {
   const auto& kernels = pointwise_kernels().of<Accumulate<T>>();
   const auto& multiply = elementwise_kernels().of<Accumulate<T>>().multiply;
-  parallel_elements(plan.numel, [&](std::int64_t begin, std::int64_t end) {
-    OperandPieces<T> left(plan, 0, a);
-    OperandPieces<T> right(plan, 1, b);
-    Accumulate<T> slope[piece_elements];
-    for_broadcast_pieces(plan, begin, end, piece_elements, [&](std::int64_t first, std::int64_t count) {
-      const auto of_left = left.piece(first, count);
-      const auto of_right = right.piece(first, count);
-      kernels.slope(kind, side, of_left, of_right, slope, count);
-      const Input<T> upstream(dy + first, count);
-      Output<T> to(dx + first, count, accumulate);
-      multiply(upstream.data(), slope, to.data(), count, accumulate);
-    });
-  });
+  for_operand_pieces(plan, a, b, piece_elements,
+                     [&](const auto& left, const auto& right, std::int64_t first, std::int64_t count) {
+                       Accumulate<T> slope[piece_elements];
+                       kernels.slope(kind, side, left, right, slope, count);
+                       const Input<T> upstream(dy + first, count);
+                       Output<T> to(dx + first, count, accumulate);
+                       multiply(upstream.data(), slope, to.data(), count, accumulate);
+                     });
 }
 
 template <>
@@ -79,15 +86,10 @@ template <typename T>
 void Pointwise<Cpu>::compare(Comparison kind, const Broadcast& plan, const OperandArgument<T>& a, const OperandArgument<T>& b,
                              bool* mask) {
   const auto& kernels = pointwise_kernels().of<Accumulate<T>>();
-  parallel_elements(plan.numel, [&](std::int64_t begin, std::int64_t end) {
-    OperandPieces<T> left(plan, 0, a);
-    OperandPieces<T> right(plan, 1, b);
-    for_broadcast_pieces(plan, begin, end, most_of_piece<T>, [&](std::int64_t first, std::int64_t count) {
-      const auto of_left = left.piece(first, count);
-      const auto of_right = right.piece(first, count);
-      kernels.compare(kind, of_left, of_right, mask + first, count);
-    });
-  });
+  for_operand_pieces(plan, a, b, most_of_piece<T>,
+                     [&](const auto& left, const auto& right, std::int64_t first, std::int64_t count) {
+                       kernels.compare(kind, left, right, mask + first, count);
+                     });
 }
 
 template <>

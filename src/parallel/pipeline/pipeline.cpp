@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <utility>
 
 #include "parallel/pipeline/pipeline_transfers.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/stopwatch.hpp"
 
 namespace trireme::parallel {
 namespace {
@@ -140,12 +140,10 @@ class Pipeline::Execution {
                                gradients);
   }
 
-  double now() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
   void compute(const PipelineAction& action, void (Execution::*work)(const PipelineAction&)) {
-    const double begin = now();
+    const double begin = since_begin_.seconds();
     (this->*work)(action);
-    pipeline_.timeline_.push_back({action, begin, now()});
+    pipeline_.timeline_.push_back({action, begin, since_begin_.seconds()});
   }
 
   void forward(const PipelineAction& action) {
@@ -211,7 +209,7 @@ class Pipeline::Execution {
   const PipelineSchedule& schedule_;
   StagePasses& model_;
   std::vector<Pass> passes_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  Stopwatch since_begin_;
 };
 
 void Pipeline::run(StagePasses& passes) {

@@ -53,18 +53,18 @@ std::optional<BucketCuts> BucketTuner::next_cuts(const Trial& trial) {
 
 void BucketTuner::begin() {
   if (result_) return;
-  begin_ = std::chrono::steady_clock::now();
+  since_begin_.restart();
   if (step_ > first_steps && step_ <= first_steps + observed_steps) ready_.emplace_back(bytes_.size());
 }
 
 void BucketTuner::final(std::size_t gradient) {
-  if (!result_ && candidates_.empty() && !ready_.empty()) ready_.back()[gradient] = since_begin();
+  if (!result_ && candidates_.empty() && !ready_.empty()) ready_.back()[gradient] = since_begin_.seconds();
 }
 
 void BucketTuner::end() {
   if (result_ || candidates_.empty()) return;
   const auto live = static_cast<std::size_t>(step_ - 1 - first_steps - observed_steps);
-  candidates_[live % candidates_.size()].steps.push_back(since_begin());
+  candidates_[live % candidates_.size()].steps.push_back(since_begin_.seconds());
 }
 
 void BucketTuner::give_up() {
@@ -72,10 +72,6 @@ void BucketTuner::give_up() {
   --step_;
   const auto observed = static_cast<std::size_t>(std::clamp(step_ - first_steps, 0, observed_steps));
   if (ready_.size() > observed) ready_.pop_back();
-}
-
-double BucketTuner::since_begin() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 
 void BucketTuner::load_profile() {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -8,6 +7,7 @@
 
 #include "parallel/reduction/bucket_profile.hpp"
 #include "trireme/comm/base/group.hpp"
+#include "trireme/core/stopwatch.hpp"
 #include "trireme/parallel/reduction/bucket_cuts.hpp"
 
 namespace trireme::parallel {
@@ -50,7 +50,6 @@ class BucketTuner {
   void make_candidates(const Trial& trial);
   std::vector<double> slowest(std::vector<double> seconds) const;  // of all ranks with copies, each
   BucketCuts decide();
-  double since_begin() const;
 
   Group group_;
   Group copies_;
@@ -59,7 +58,7 @@ class BucketTuner {
   std::string profile_;
   std::string refusal_;  // why the profile was not taken
   int step_ = 0;
-  std::chrono::steady_clock::time_point begin_;
+  Stopwatch since_begin_;
   std::vector<std::vector<double>> ready_;  // by observed step, by gradient
   std::vector<Candidate> candidates_;
   std::optional<BucketTuning> result_;

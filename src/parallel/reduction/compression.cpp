@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "parallel/reduction/hooked_buckets.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/core/stopwatch.hpp"
 
 namespace trireme::parallel {
 namespace {
@@ -133,11 +133,11 @@ double Compression::measure_compressed(std::span<const Bucket> buckets) {
   for (int attempt = 0; attempt < 2; ++attempt) {  // the first makes memory and plans
     fill_gradients(buckets);
     group_.barrier("cost of compressed gradients");
-    const auto start = std::chrono::steady_clock::now();
+    const Stopwatch stopwatch;
     HookedBuckets hooked(*this, buckets, after_warmup);
     for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket) hooked.launch();
     hooked.finish([](Pending& pending) { pending.wait_on_host(); });
-    best = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    best = stopwatch.seconds();
   }
   const auto kept = hook().state();
   for (std::size_t index = 0; index < kept.size(); ++index) {

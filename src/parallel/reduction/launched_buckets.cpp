@@ -1,6 +1,6 @@
 #include "parallel/reduction/launched_buckets.hpp"
 
-#include <chrono>
+#include "trireme/core/stopwatch.hpp"
 
 namespace trireme::parallel {
 
@@ -33,9 +33,9 @@ bool LaunchedBuckets::is_reduced(std::size_t bucket, bool wait) {
 }
 
 void LaunchedBuckets::wait_for(Pending& pending) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch stopwatch;
   pending.wait_on_stream();
-  waited_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  waited_seconds_ += stopwatch.seconds();
 }
 
 void LaunchedBuckets::wait_for_all() {

@@ -14,7 +14,7 @@
 namespace trireme::parallel {
 namespace {
 
-using Entries = std::vector<std::pair<std::string, std::string>>;
+using Entries = std::vector<Setting>;
 
 std::string digest_of(const std::string& name, const FlatStore& store, const std::shared_ptr<device::Storage>& plane,
                       const Range& range) {

@@ -55,7 +55,7 @@ void add_step_number(SummaryFields& fields, std::int64_t number, const Group& ra
                   [number, &ranks](std::span<const double> sums) {
                     const auto size = static_cast<double>(ranks.size());
                     if (size * sums[1] != sums[0] * sums[0]) {
-                      require_same(ranks, "step", {{"begin", std::to_string(number)}});
+                      require_same(ranks, "step", {{"begin", number}});
                     }
                   }});
 }

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
 #include "trireme/core/export.hpp"
 #include "trireme/models/architectures/gpt.hpp"
+#include "trireme/models/folders/load_pretrained.hpp"
 
 // Exchange with Hugging Face's GPT2LMHeadModel: its names, and its Conv1D layout [in, out] for the weights of c_attn,
 // c_proj and c_fc.
@@ -18,15 +20,12 @@ bool stored_transposed(std::string_view parameter);
 // another shape or dtype is an Error that names it.
 GptOptions gpt2_options(const std::string& path);
 
-// Fills a Gpt. The names may lack "transformer."; attention masks ("attn.bias", "attn.masked_bias") and a tied
-// "lm_head.weight" are passed over. A missing or unknown tensor or another shape is an Error that names it.
-void load_gpt2(Model& model, const std::string& path);
-template <typename P, typename D>
-void load_gpt2(Gpt<P, D>& model, const std::string& path) {
-  load_gpt2(model.model(), path);
-}
+// See load_pretrained.hpp. The names may lack "transformer."; attention masks ("attn.bias", "attn.masked_bias") and a tied
+// "lm_head.weight" are passed over.
+nn::LoadedWeights load_pretrained(Model& model, const GptOptions& options, const std::filesystem::path& path,
+                                  const nn::LoadOptions& load = {});
 
-// Writes a file that transformers reads: float32, metadata {"format": "pt"}.
+// Writes one file that transformers reads: float32, metadata {"format": "pt"}. save_pretrained() writes a folder.
 void save_gpt2(Model& model, const std::string& path);
 template <typename P, typename D>
 void save_gpt2(const Gpt<P, D>& model, const std::string& path) {

@@ -10,10 +10,11 @@
 #include "trireme/data/images/image_dataset.hpp"
 #include "trireme/data/images/read_image_folder.hpp"
 #include "trireme/models/architectures/bert.hpp"
-#include "trireme/models/architectures/gpt.hpp"
 #include "trireme/models/architectures/gpt_neox.hpp"
 #include "trireme/models/architectures/llama.hpp"
 #include "trireme/models/architectures/vision_transformer.hpp"
+#include "trireme/models/folders/gpt2_safetensors.hpp"
+#include "trireme/models/folders/load_pretrained.hpp"
 #include "trireme/nn/weights/weights.hpp"
 
 // Folders of a model as Hugging Face's transformers writes and reads them: config.json, and the weights in model.safetensors or
@@ -66,25 +67,15 @@ BertOptions bert_options(const std::filesystem::path& path);
 GptOptions gpt_options(const std::filesystem::path& path);
 GptNeoXOptions gpt_neox_options(const std::filesystem::path& path);
 
-// Fills the model with float32, bfloat16 or float16 tensors of the folder. A rank of a divided model reads the
-// tensors that it has a part of, one after the other. Those that are missing or unexpected are an Error that lists them, in a
-// pipeline those of all stages. All ranks of a divided model call it. A folder of the model without its head, as a BertModel or
-// ViTModel, whose names lack the prefix, is read too, where the head may be missing.
-nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
+// See load_pretrained.hpp; of a Gpt gpt2_safetensors.hpp.
+nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& path,
                                   const nn::LoadOptions& load = {});
-nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,
+nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& path,
                                   const nn::LoadOptions& load = {});
-nn::LoadedWeights load_pretrained(Model& model, const BertOptions& options, const std::filesystem::path& folder,
+nn::LoadedWeights load_pretrained(Model& model, const BertOptions& options, const std::filesystem::path& path,
                                   const nn::LoadOptions& load = {});
-nn::LoadedWeights load_pretrained(Model& model, const GptOptions& options, const std::filesystem::path& folder,
+nn::LoadedWeights load_pretrained(Model& model, const GptNeoXOptions& options, const std::filesystem::path& path,
                                   const nn::LoadOptions& load = {});
-nn::LoadedWeights load_pretrained(Model& model, const GptNeoXOptions& options, const std::filesystem::path& folder,
-                                  const nn::LoadOptions& load = {});
-template <typename Net>
-requires requires(const Net& model) { model.options(); }
-nn::LoadedWeights load_pretrained(Net& model, const std::filesystem::path& folder, const nn::LoadOptions& load = {}) {
-  return load_pretrained(model.model(), model.options(), folder, load);
-}
 
 struct SavePretrainedOptions {
   DType dtype = DType::float32;  // of the weights in the file: also bfloat16 or float16; too large a value is an Error

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -10,6 +9,7 @@
 #include "trireme/autograd/composed/computed_weight.hpp"
 #include "trireme/autograd/composed/masked_attention.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/nn/base/first_values.hpp"
 #include "trireme/nn/layers/layers.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -139,9 +139,8 @@ class MultiheadAttention : public Module<P, D> {
         first += count;
       }
     }
-    const double bound = 1 / std::sqrt(static_cast<double>(options.embed_dim));
     const Initializer given = shape.size() == 1 ? Initializer::constant(0) : options.weight_initializer.value_or(Initializer());
-    return this->add_parameter(name, placement, options.weight_initializer ? given : Initializer::uniform(-bound, bound));
+    return this->add_parameter(name, placement, options.weight_initializer ? given : uniform_by_fan_in(options.embed_dim));
   }
 
   bool drops() const { return options_.dropout > 0 && this->training() && Tape::current() != nullptr; }

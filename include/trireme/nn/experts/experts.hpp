@@ -14,6 +14,7 @@
 #include "trireme/autograd/pointwise.hpp"
 #include "trireme/autograd/search.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/nn/base/first_values.hpp"
 #include "trireme/nn/layers/gated.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -66,13 +67,9 @@ class Experts : public Module<P, D> {
       of_width.dim = 1;
       of_width.ranges = {part};
     }
-    const auto standard = [](std::int64_t in) {
-      const double bound = 1 / std::sqrt(static_cast<double>(in));
-      return Initializer::uniform(-bound, bound);
-    };
-    gate_proj = this->add_parameter("gate_proj", of_hidden, options.weight_initializer.value_or(standard(width)));
-    up_proj = this->add_parameter("up_proj", of_hidden, options.weight_initializer.value_or(standard(width)));
-    down_proj = this->add_parameter("down_proj", of_width, options.weight_initializer.value_or(standard(hidden)));
+    gate_proj = this->add_parameter("gate_proj", of_hidden, options.weight_initializer.value_or(uniform_by_fan_in(width)));
+    up_proj = this->add_parameter("up_proj", of_hidden, options.weight_initializer.value_or(uniform_by_fan_in(width)));
+    down_proj = this->add_parameter("down_proj", of_width, options.weight_initializer.value_or(uniform_by_fan_in(hidden)));
   }
 
   // x[tokens, width], weights[tokens, choices] -> [tokens, width], or this rank's rows of them in a sequence-parallel model.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <numeric>
@@ -14,6 +13,7 @@
 #include "trireme/autograd/matmul.hpp"
 #include "trireme/autograd/norm.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/nn/base/first_values.hpp"
 #include "trireme/nn/base/module.hpp"
 #include "trireme/nn/base/residual.hpp"
 #include "trireme/nn/layers/lora_adapter.hpp"
@@ -60,8 +60,7 @@ class Linear : public Module<P, D> {
             packed, options.out);
     require(options.packed_names.empty() || options.packed_names.size() == options.packed.size(),
             "{}: {} packed outputs have {} names", this->name(), options.packed.size(), options.packed_names.size());
-    const double bound = 1 / std::sqrt(static_cast<double>(options.in));
-    const auto standard = Initializer::uniform(-bound, bound);
+    const Initializer standard = uniform_by_fan_in(options.in);
     Placement of_weight{.shape = {options.out, options.in}};
     Placement of_bias{.shape = {options.out}};
     if (split_ == TensorSplit::column) {

@@ -10,6 +10,7 @@
 #include "trireme/autograd/convolution.hpp"
 #include "trireme/autograd/matmul.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/nn/base/first_values.hpp"
 #include "trireme/nn/base/module.hpp"
 
 // Layers whose weights are computed from parameters by weight_norm() or spectral_norm(). Ranks of a tensor axis compute them
@@ -36,9 +37,7 @@ class WeightNormParameters : public Module<P, D> {
     this->require_all_rows("a layer with weight norm");
     require(of_weight.numel() > 0, "{}: a layer needs in, out and kernel above 0, its weight has shape {}", this->name(),
             of_weight);
-    const std::int64_t inputs = of_weight.numel() / of_weight[0];
-    const double bound = 1 / std::sqrt(static_cast<double>(inputs));
-    const auto standard = Initializer::uniform(-bound, bound);
+    const Initializer standard = uniform_by_fan_in(of_weight.numel() / of_weight[0]);
     weight_g = this->add_parameter("weight_g", of_lengths, Initializer::constant(1 / std::sqrt(3.0)));
     weight_v = this->add_parameter("weight_v", of_weight, standard);
     if (has_bias) bias = this->add_parameter("bias", {of_weight[0]}, standard);
@@ -115,9 +114,7 @@ class SpectralNormParameters : public Module<P, D> {
     this->require_all_rows("a layer with spectral norm");
     require(of_weight.numel() > 0, "{}: a layer needs in, out and kernel above 0, its weight has shape {}", this->name(),
             of_weight);
-    const std::int64_t inputs = of_weight.numel() / of_weight[0];
-    const double bound = 1 / std::sqrt(static_cast<double>(inputs));
-    const auto standard = Initializer::uniform(-bound, bound);
+    const Initializer standard = uniform_by_fan_in(of_weight.numel() / of_weight[0]);
     weight = this->add_parameter("weight", of_weight, standard);
     if (has_bias) bias = this->add_parameter("bias", {of_weight[0]}, standard);
     weight_u = this->add_buffer("weight_u", {of_weight[0]}, 1);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <deque>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "trireme/autograd/recurrent.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/carried.hpp"
+#include "trireme/nn/base/first_values.hpp"
 #include "trireme/nn/base/module.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -123,8 +123,7 @@ class Recurrent : public Module<P, D> {
     require(options_.in > 0 && options_.hidden > 0 && options_.layers > 0,
             "{}: a recurrent module needs in, hidden and layers above 0, got {}, {} and {}", this->name(), options_.in,
             options_.hidden, options_.layers);
-    const double bound = 1 / std::sqrt(static_cast<double>(options_.hidden));
-    const auto initializer = Initializer::uniform(-bound, bound);
+    const Initializer initializer = uniform_by_fan_in(options_.hidden);
     const std::int64_t gates = ops::num_gates(kind) * options_.hidden;
     for (int layer = 0; layer < options_.layers; ++layer) {
       const std::int64_t in = layer == 0 ? options_.in : num_directions() * options_.hidden;

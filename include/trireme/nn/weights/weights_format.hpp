@@ -70,13 +70,10 @@ void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, co
 bool repeats_differ(const std::string& path, const WeightsFormat& format);
 
 // path: a safetensors file, or a folder as transformers writes it. All ranks of a divided model call these; models of one file
-// lie on the same ranks. The lists of what did not fit, and errors, are those of all ranks.
-template <typename T>
-TRIREME_EXPORT LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::string& path,
-                                          const WeightsFormat& format, const LoadOptions& options = {});
-template <typename T>
-TRIREME_EXPORT void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
-                                 SafetensorsMetadata metadata = {});
+// lie on the same ranks and have values of one type. The lists of what did not fit, and errors, are those of all ranks.
+LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
+                           const LoadOptions& options = {});
+void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format);
 
 }  // namespace nn
 }  // namespace trireme
