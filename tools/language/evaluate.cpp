@@ -92,8 +92,7 @@ std::string evaluate_choices(const Model& model, const EvaluateProgram& program,
 }  // namespace
 
 template <typename P, typename D>
-void evaluate(const Group& world, const EvaluateProgram& program, const std::filesystem::path& path,
-              std::optional<std::int64_t> step) {
+void evaluate(const Group& world, const EvaluateProgram& program, const Location& path, std::optional<std::int64_t> step) {
   ModelFolder folder;
   TextCoding coding;
   const std::map<models::Family, std::string> refused{
@@ -113,9 +112,9 @@ void evaluate(const Group& world, const EvaluateProgram& program, const std::fil
   });
 }
 
-template void evaluate<Float32, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+template void evaluate<Float32, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const Location&,
                                                 std::optional<std::int64_t>);
-template void evaluate<MixedBfloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+template void evaluate<MixedBfloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const Location&,
                                                       std::optional<std::int64_t>);
-template void evaluate<MixedFloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+template void evaluate<MixedFloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const Location&,
                                                      std::optional<std::int64_t>);

@@ -17,6 +17,7 @@
 #include "processes.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/exit_code.hpp"
+#include "trireme/files/location.hpp"
 #include "verdict.hpp"
 
 namespace {
@@ -74,6 +75,7 @@ void note_end(Job& job) {
 
 SupervisorOptions complete(SupervisorOptions options) {
   if (options.checkpoints.empty()) options.checkpoints = option_of(options.command, "--checkpoint-dir").value_or("");
+  options.checkpoints = trireme::Location(options.checkpoints);  // file:/run is /run; another scheme is an error
   return options;
 }
 

@@ -38,13 +38,12 @@ nn::WeightsFormat format_of(const LlamaOptions& options, DType dtype) {
 
 }  // namespace
 
-nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
+nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const Location& folder,
                                   const nn::LoadOptions& load) {
   return load_folder(model, format_of(options, DType::float32), folder, load);
 }
 
-void save_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
-                     const SavePretrainedOptions& save) {
+void save_pretrained(Model& model, const LlamaOptions& options, const Location& folder, const SavePretrainedOptions& save) {
   save_folder(model, config_of(options, save.dtype), format_of(options, save.dtype), folder, save);
 }
 

@@ -84,8 +84,7 @@ struct Part {
   StoredTensor stored = {};
 };
 
-[[noreturn]] void refuse(const std::string& path, std::string message, const std::vector<std::string>& names,
-                         std::string hint) {
+[[noreturn]] void refuse(const Location& path, std::string message, const std::vector<std::string>& names, std::string hint) {
   constexpr std::size_t most = 8;
   const std::vector<std::string> first(names.begin(),
                                        names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size())));
@@ -94,7 +93,7 @@ struct Part {
   throw Error({.code = ErrorCode::invalid_argument,
                .message = std::move(message),
                .name = std::move(all),
-               .path = path,
+               .path = path.string(),
                .hint = std::move(hint)});
 }
 
@@ -284,12 +283,12 @@ void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, co
                .hint = "give the model the sizes of the file; other dtypes must be converted first"});
 }
 
-bool repeats_differ(const std::string& path, const WeightsFormat& format) {
+bool repeats_differ(const Location& path, const WeightsFormat& format) {
   return has_weights(path) && find_differing(WeightFiles(path), format) != nullptr;
 }
 
 template <typename T>
-LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
+LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const Location& path, const WeightsFormat& format,
                            const LoadOptions& options) {
   require(!models.empty(), "load_weights() got no model");
   std::optional<WeightFiles> files;
@@ -333,20 +332,20 @@ LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::
 }
 
 template <typename T>
-void load_weights(const std::vector<PrefixedModel>& models, const std::string& path) {
+void load_weights(const std::vector<PrefixedModel>& models, const Location& path) {
   load_weights<T>(models, path, WeightsFormat{});
 }
 
 template <typename T>
-void load_weights(Model& model, const std::string& path) {
+void load_weights(Model& model, const Location& path) {
   load_weights<T>({{.prefix = "", .model = model}}, path);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                        \
-  template LoadedWeights load_weights<T>(const std::vector<PrefixedModel>&, const std::string&, const WeightsFormat&, \
-                                         const LoadOptions&);                                                         \
-  template void load_weights<T>(const std::vector<PrefixedModel>&, const std::string&);                               \
-  template void load_weights<T>(Model&, const std::string&);
+#define TRIREME_INSTANTIATE(T)                                                                                     \
+  template LoadedWeights load_weights<T>(const std::vector<PrefixedModel>&, const Location&, const WeightsFormat&, \
+                                         const LoadOptions&);                                                      \
+  template void load_weights<T>(const std::vector<PrefixedModel>&, const Location&);                               \
+  template void load_weights<T>(Model&, const Location&);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
 #undef TRIREME_INSTANTIATE

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,7 +15,7 @@
 #include "tokenizers/files/folder_tokens.hpp"
 #include "tokenizers/text/utf8.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::tokenizers {
 namespace {
@@ -26,13 +25,13 @@ constexpr std::string_view sign_of_space = "\xE2\x96\x81";
 // Kudo and Richardson 2018, arXiv 1808.06226.
 class SentencePieceCodec : public detail::Codec {
  public:
-  explicit SentencePieceCodec(const std::filesystem::path& path) {
-    const File file = File::open(path.string());
-    const auto bytes = file.map();
-    const std::string_view model(reinterpret_cast<const char*>(bytes.get()), file.size());
+  explicit SentencePieceCodec(const Location& path) {
+    const auto file = open_file(path);
+    const auto bytes = file->map();
+    const std::string_view model(reinterpret_cast<const char*>(bytes.get()), file->size());
     load(model, path, processor_);
     size_ = processor_.GetPieceSize();
-    for (const StoredToken& stored : folder_tokens(path.parent_path())) {
+    for (const StoredToken& stored : folder_tokens(path.parent())) {
       const AddedToken& token = stored.token;
       if (token.content.empty()) continue;
       added_.emplace(token.number, token);
@@ -45,9 +44,8 @@ class SentencePieceCodec : public detail::Codec {
     }
     strips_ = find_strips();
     doubles_space_ = processor_.EncodeAsPieces(" a") != processor_.EncodeAsPieces("a");
-    const auto config_path = path.parent_path() / "tokenizer_config.json";
-    std::error_code unknown;
-    if (!std::filesystem::exists(config_path, unknown)) return;
+    const auto config_path = path.parent() / "tokenizer_config.json";
+    if (!is_there(config_path)) return;
     const ConfigFile config(config_path, "a tokenizer's config");
     // The defaults of transformers.
     const std::string type = config.text_or("tokenizer_class", "");
@@ -173,7 +171,7 @@ class SentencePieceCodec : public detail::Codec {
     if (with_offsets) to.types.resize(to.tokens.size(), type);
   }
 
-  static void load(std::string_view model, const std::filesystem::path& path, sentencepiece::SentencePieceProcessor& to) {
+  static void load(std::string_view model, const Location& path, sentencepiece::SentencePieceProcessor& to) {
     const auto loaded = to.LoadFromSerializedProto(model);
     if (loaded.ok()) return;
     throw Error({.code = ErrorCode::corrupt_file,
@@ -201,7 +199,7 @@ class SentencePieceCodec : public detail::Codec {
 
 }  // namespace
 
-std::shared_ptr<const detail::Codec> read_sentencepiece(const std::filesystem::path& path) {
+std::shared_ptr<const detail::Codec> read_sentencepiece(const Location& path) {
   return std::make_shared<SentencePieceCodec>(path);
 }
 
