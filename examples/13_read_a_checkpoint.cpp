@@ -5,7 +5,7 @@
 #include <trireme/trireme.hpp>
 using namespace trireme;
 
-void look_into(const std::filesystem::path& directory) {
+void look_into(const Location& directory) {
   const std::vector<std::int64_t> steps = checkpoint::committed_steps(directory);
   require(!steps.empty(), "there is no checkpoint in {}", directory.string());
   const checkpoint::CheckpointReader reader(checkpoint::checkpoint_folder(directory, steps.back()));

@@ -11,6 +11,7 @@
 
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
+#include "trireme/files/file.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;

@@ -5,21 +5,18 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <span>
 #include <sstream>
-#include <system_error>
 #include <vector>
 
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 #include "trireme/models/folders/adapter.hpp"
 #include "trireme/nn/weights/lora.hpp"
 
 using namespace trireme;
 using trainer::Differs;
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -84,14 +81,14 @@ void AdapterRecipe::check_save(const trainer::Run& run, const std::string& save_
     if (run.world().rank() != 0) return;
     if (!save_of_model.empty()) check_apart(save_of_model, init_of_model);
     if (save.empty()) return;
-    std::error_code unknown;  // then nothing can be written there, which says more
-    require(!fs::is_regular_file(save, unknown), "--save-adapter {}: that is a file, and an adapter is a folder", save);
-    require(!fs::exists(fs::path(save) / "config.json", unknown),
+    const Location folder = save;
+    require(is_folder(folder) || !is_there(folder), "--save-adapter {}: that is a file, and an adapter is a folder", save);
+    require(!is_there(folder / "config.json"),
             "--save-adapter {}: a model lies there, to which transformers would add the adapter; name a folder of its own",
             save);
     try {
-      fs::create_directories(save);
-      const FileReplacement beside(fs::path(save) / "adapter_model.safetensors");
+      file_system_of(folder)->create_folder(folder);
+      const FileReplacement beside(folder / "adapter_model.safetensors");
     } catch (const std::exception& error) {
       throw Error({.code = ErrorCode::io,
                    .message = fmt::format("the adapter of --save-adapter could not be written there: {}", error.what()),
@@ -102,13 +99,10 @@ void AdapterRecipe::check_save(const trainer::Run& run, const std::string& save_
 }
 
 void AdapterRecipe::check_apart(const std::string& save_of_model, const std::string& init_of_model) const {
-  std::error_code unknown;
-  const bool is_there = fs::exists(fs::path(save_of_model) / "adapter_config.json", unknown);
-  const bool comes = !save.empty() && fs::weakly_canonical(save_of_model, unknown) == fs::weakly_canonical(save, unknown);
-  require(!is_there && !comes,
+  require(!is_there(Location(save_of_model) / "adapter_config.json") && !is_same(save_of_model, save),
           "--save {}: the model would have an adapter beside it, which transformers adds to it; name a folder of its own",
           save_of_model);
-  require(!is_given() || !fs::equivalent(save_of_model, init_of_model, unknown),
+  require(!is_given() || !is_same(save_of_model, init_of_model),
           "--save {}: the adapter is beside the model of --init, and would be merged into it; name another folder",
           save_of_model);
 }

@@ -8,13 +8,12 @@
 #include <initializer_list>
 #include <span>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "trireme/core/error.hpp"
 #include "trireme/data/text/text.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 #include "trireme/tokenizers/files/read_tokenizer.hpp"
 
 using namespace trireme;
@@ -33,21 +32,21 @@ std::optional<std::int32_t> first_known(const tokenizers::Tokenizer& tokenizer, 
 }
 
 // Where the tokenizer lies; empty: nowhere.
-std::filesystem::path tokenizer_path(const LmRecipe& recipe) {
+Location tokenizer_path(const LmRecipe& recipe) {
   if (recipe.tokenizer == "byte") return "";
-  return recipe.tokenizer.empty() ? source_of(recipe) : std::filesystem::path(recipe.tokenizer);
+  return recipe.tokenizer.empty() ? source_of(recipe) : Location(recipe.tokenizer);
 }
 
 // The one that the model came with, where it is known.
 std::optional<std::string> template_of_folder(const LmRecipe& recipe, const tokenizers::Tokenizer& tokenizer) {
-  const std::filesystem::path path = tokenizer_path(recipe);
+  const Location path = tokenizer_path(recipe);
   return path.empty() ? std::nullopt : tokenizers::ChatTemplate::known_in(path, tokenizer);
 }
 
 std::string template_of(const LmRecipe& recipe, const std::optional<std::string>& of_folder) {
   if (!recipe.chat_template.empty()) return recipe.chat_template;
   if (of_folder) return *of_folder;
-  const std::filesystem::path path = tokenizer_path(recipe);
+  const Location path = tokenizer_path(recipe);
   const auto unknown = path.empty() ? std::nullopt : tokenizers::ChatTemplate::file_in(path);
   const std::string nowhere = path.empty() ? "a model without a folder" : path.string();
   throw Error(
@@ -72,15 +71,14 @@ data::TextBatch Masking::operator()(const data::TokenBatch& windows) const {
   return data::mask_tokens(data::TokenBatch{.tokens = tokens, .first_sample = windows.first_sample}, options);
 }
 
-std::filesystem::path source_of(const LmRecipe& recipe) {
+Location source_of(const LmRecipe& recipe) {
   const std::string& folder = recipe.init.empty() ? recipe.model : recipe.init;
-  std::error_code unknown;
-  return std::filesystem::is_directory(folder, unknown) ? folder : "";
+  return is_folder(folder) ? Location(folder) : Location();
 }
 
 std::optional<tokenizers::Tokenizer> tokenizer_of(const LmRecipe& recipe) {
   if (!recipe.tokenizer.empty() && recipe.tokenizer != "byte") return tokenizers::read_tokenizer(recipe.tokenizer);
-  const std::filesystem::path source = source_of(recipe);
+  const Location source = source_of(recipe);
   const bool has_text = recipe.tokens == "text" || recipe.tokens == "instructions";
   if (!has_text && recipe.tokenizer.empty() && recipe.sample == 0) return std::nullopt;
   if (recipe.tokenizer.empty() && !source.empty() && tokenizers::has_tokenizer(source)) {
@@ -89,9 +87,9 @@ std::optional<tokenizers::Tokenizer> tokenizer_of(const LmRecipe& recipe) {
   return has_text || recipe.tokenizer == "byte" ? std::optional(tokenizers::Tokenizer::bytes()) : std::nullopt;
 }
 
-std::optional<std::filesystem::path> named_tokenizer(const LmRecipe& recipe) {
+std::optional<Location> named_tokenizer(const LmRecipe& recipe) {
   if (recipe.tokenizer.empty()) return std::nullopt;
-  return recipe.tokenizer == "byte" ? std::filesystem::path() : std::filesystem::path(recipe.tokenizer);
+  return recipe.tokenizer == "byte" ? Location() : Location(recipe.tokenizer);
 }
 
 Corpus read_corpus(const LmRecipe& recipe, const std::optional<tokenizers::Tokenizer>& tokenizer) {
@@ -139,8 +137,7 @@ Answers read_answers(const LmRecipe& recipe, const tokenizers::Tokenizer& tokeni
   const std::size_t num_training = all.size() - num_validation;
   Answers answers{
       .training = data::encode_conversations(chat, parts.first(num_training), recipe.block), .validation = {}, .content = {}};
-  std::error_code unknown;
-  const bool goes_along = name == of_folder && std::filesystem::is_directory(tokenizer_path(recipe), unknown);
+  const bool goes_along = name == of_folder && is_folder(tokenizer_path(recipe));
   if (!tokenizer.is_of_bytes() && !goes_along) answers.chat_template = chat.jinja();
   if (num_validation > 0) answers.validation = data::encode_conversations(chat, parts.subspan(num_training), recipe.block);
   std::vector<std::int32_t> read;
@@ -157,7 +154,7 @@ Answers read_answers(const LmRecipe& recipe, const tokenizers::Tokenizer& tokeni
 
 Masking masking_of(const LmRecipe& recipe, std::optional<tokenizers::Tokenizer> tokenizer, std::int64_t vocabulary,
                    std::uint64_t seed) {
-  const std::filesystem::path source = source_of(recipe);
+  const Location source = source_of(recipe);
   if (!tokenizer && !source.empty() && tokenizers::has_tokenizer(source)) tokenizer = tokenizers::read_tokenizer(source);
   require(tokenizer.has_value(), "--tokens {} have no mask token: name the --tokenizer that they are of", recipe.tokens);
   Masking masking{.options = {.vocabulary = vocabulary, .seed = seed}, .before = {}, .after = {}};

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "trireme/data/documents/conversations.hpp"
 #include "trireme/data/text/mask_tokens.hpp"
 #include "trireme/data/text/token_dataset.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/tokenizers/codecs/tokenizer.hpp"
 
 struct Corpus {
@@ -34,13 +34,13 @@ struct Masking {
 };
 
 // The folder that the model came from; empty: none.
-std::filesystem::path source_of(const LmRecipe& recipe);
+trireme::Location source_of(const LmRecipe& recipe);
 
 // Of --tokenizer, else of the model's folder. Without one texts are bytes, and numbers have no text.
 std::optional<trireme::tokenizers::Tokenizer> tokenizer_of(const LmRecipe& recipe);
 
 // What --save takes along in place of the model's own tokenizer, if it was given: empty for bytes.
-std::optional<std::filesystem::path> named_tokenizer(const LmRecipe& recipe);
+std::optional<trireme::Location> named_tokenizer(const LmRecipe& recipe);
 
 Corpus read_corpus(const LmRecipe& recipe, const std::optional<trireme::tokenizers::Tokenizer>& tokenizer);
 

@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 using namespace trireme;
 using trainer::CommandLine;
@@ -22,12 +20,6 @@ std::string about_beta(const char* what, const std::optional<double>& beta, cons
 
 void check_beta(const char* name, const std::optional<double>& beta) {
   require(!beta || (*beta >= 0 && *beta < 1), "{} {} does not lie in [0, 1)", name, beta.value_or(0));
-}
-
-void make_folder(const std::string& path) {
-  std::error_code failed;
-  std::filesystem::create_directories(path, failed);
-  if (failed) throw Error({.code = ErrorCode::io, .message = failed.message(), .error_number = failed.value()});
 }
 
 }  // namespace
@@ -111,14 +103,12 @@ DType Recipe::dtype_of_save() const {
 void Recipe::check_save(const Run& run) const {
   const auto attempt = [&] {
     if (save.empty() || run.world().rank() != 0) return;
-    std::error_code unknown;  // then nothing can be written there, which says more
-    require(in_folders || !std::filesystem::is_directory(save, unknown), "--save {}: that is a folder, and weights are a file",
-            save);
-    require(!in_folders || !std::filesystem::is_regular_file(save, unknown),
-            "--save {}: that is a file, and a model is a folder", save);
+    const Location place = save;
+    require(in_folders || !is_folder(place), "--save {}: that is a folder, and weights are a file", save);
+    require(!in_folders || is_folder(place) || !is_there(place), "--save {}: that is a file, and a model is a folder", save);
     try {
-      if (in_folders) make_folder(save);
-      const FileReplacement beside(in_folders ? save + "/model.safetensors" : save);
+      if (in_folders) file_system_of(place)->create_folder(place);
+      const FileReplacement beside(in_folders ? place / "model.safetensors" : place);
     } catch (const Error& error) {
       ErrorFields fields = error.fields();
       fields.message = "the weights of --save could not be written there";
@@ -130,7 +120,7 @@ void Recipe::check_save(const Run& run) const {
 }
 
 void Recipe::describe_model(Run& run, const std::function<void(const std::string& folder)>& write) const {
-  const std::filesystem::path& checkpoints = run.options().checkpoints.directory;
+  const Location& checkpoints = run.options().checkpoints.directory;
   if (checkpoints.empty()) return;
   run.load();  // what is refused is not described
   const auto on_first_replica = [&] {

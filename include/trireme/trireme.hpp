@@ -86,6 +86,8 @@
 #include "trireme/device/cuda.hpp"
 #include "trireme/device/graph.hpp"
 #include "trireme/device/stream.hpp"
+#include "trireme/files/file_system.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/files/run_status.hpp"
 #include "trireme/files/safetensors.hpp"
 #include "trireme/mesh/process_mesh.hpp"

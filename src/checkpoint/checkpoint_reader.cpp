@@ -13,10 +13,10 @@
 
 namespace trireme::checkpoint {
 
-CheckpointReader::CheckpointReader(std::filesystem::path folder, std::shared_ptr<FileSystem> file_system)
+CheckpointReader::CheckpointReader(Location folder, std::shared_ptr<FileSystem> file_system)
     : folder_(std::move(folder)),
       files_(std::move(file_system)),
-      manifest_(parse_manifest(read_text(*files_, folder_ / manifest_name), folder_ / manifest_name)) {}
+      manifest_(parse_manifest(files_->open(folder_ / manifest_name)->content(), folder_ / manifest_name)) {}
 
 const SavedTensor* CheckpointReader::find(std::string_view name) const {
   const auto found = std::ranges::lower_bound(manifest_.tensors, name, {}, &SavedTensor::name);
@@ -24,7 +24,7 @@ const SavedTensor* CheckpointReader::find(std::string_view name) const {
 }
 
 std::vector<std::byte> CheckpointReader::read(const SavedTensor& tensor) const {
-  std::vector<std::filesystem::path> paths;
+  std::vector<Location> paths;
   std::vector<std::unique_ptr<InputFile>> inputs;
   for (const TensorPart& part : tensor.parts) {
     const SavedFile& file = manifest_.files[static_cast<std::size_t>(part.file)];

@@ -19,10 +19,9 @@
 namespace trireme::checkpoint {
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-[[noreturn]] void refuse(const WriterSign& other, const fs::path& directory) {
+[[noreturn]] void refuse(const WriterSign& other, const Location& directory) {
   throw Error(
       {.code = ErrorCode::invalid_argument,
        .message = fmt::format("another job saves its checkpoints there: job {}, process {} on {}, whose last sign of life "
@@ -33,7 +32,7 @@ using Clock = std::chrono::steady_clock;
 }
 
 // Returns once no job but `own` writes there.
-void await_free(const FileSystem& files, const fs::path& directory, const std::string& own, const ClaimTimes& times) {
+void await_free(const FileSystem& files, const Location& directory, const std::string& own, const ClaimTimes& times) {
   constexpr std::chrono::milliseconds between_looks{50};
   const auto begin = Clock::now();
   std::optional<WriterSign> first;
@@ -60,7 +59,7 @@ void await_free(const FileSystem& files, const fs::path& directory, const std::s
 // Gives the signs of life, from a thread of its own: a step may take long.
 class Claim::Holder {
  public:
-  Holder(fs::path directory, std::shared_ptr<FileSystem> files, const ClaimTimes& times)
+  Holder(Location directory, std::shared_ptr<FileSystem> files, const ClaimTimes& times)
       : directory_(std::move(directory)), files_(std::move(files)), sign_(own_sign()), job_(sign_.job) {
     take(times);
     thread_ = std::jthread([this, between = times.renewal](const std::stop_token& stop) { renew(stop, between); });
@@ -82,7 +81,7 @@ class Claim::Holder {
     auto sign = read_sign(*files_, directory_);
     return sign && sign->job != job_ ? sign : std::nullopt;
   }
-  const fs::path& directory() const { return directory_; }
+  const Location& directory() const { return directory_; }
 
  private:
   // Of two jobs that find no sign at the same time one creates it, and the other looks again.
@@ -116,14 +115,14 @@ class Claim::Holder {
     }
   }
 
-  fs::path directory_;
+  Location directory_;
   std::shared_ptr<FileSystem> files_;
   WriterSign sign_;  // the thread's, once that runs
   const std::string job_;
   std::jthread thread_;
 };
 
-Claim::Claim(const Group& group, const fs::path& directory, const std::shared_ptr<FileSystem>& file_system,
+Claim::Claim(const Group& group, const Location& directory, const std::shared_ptr<FileSystem>& file_system,
              const ClaimTimes& times)
     : group_(group) {
   const auto take = [&] {
@@ -149,7 +148,7 @@ struct ClaimWatch::Seen {
   Clock::time_point since = Clock::now();
 };
 
-ClaimWatch::ClaimWatch(fs::path directory, std::shared_ptr<FileSystem> file_system, const ClaimTimes& times)
+ClaimWatch::ClaimWatch(Location directory, std::shared_ptr<FileSystem> file_system, const ClaimTimes& times)
     : directory_(std::move(directory)), files_(std::move(file_system)), times_(times) {}
 ClaimWatch::~ClaimWatch() = default;
 
@@ -162,7 +161,7 @@ bool ClaimWatch::is_held() {
   return Clock::now() - seen_->since < times_.silence;
 }
 
-void require_unclaimed(const fs::path& directory, FileSystem& file_system, const ClaimTimes& times) {
+void require_unclaimed(const Location& directory, FileSystem& file_system, const ClaimTimes& times) {
   await_free(file_system, directory, {}, times);
 }
 

@@ -19,8 +19,6 @@
 namespace trireme::checkpoint {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::string_view step_prefix = "step-";
 constexpr std::string_view temporary_prefix = ".tmp-";
 constexpr std::string_view aside_prefix = "left-";
@@ -68,7 +66,7 @@ std::optional<Version> version_of(std::string_view name) {
 }
 
 // Ascending.
-std::vector<Version> committed_versions(const FileSystem& files, const fs::path& directory) {
+std::vector<Version> committed_versions(const FileSystem& files, const Location& directory) {
   std::vector<Version> versions;
   for (const std::string& name : files.names_in(directory)) {
     const auto version = version_of(name);
@@ -79,7 +77,7 @@ std::vector<Version> committed_versions(const FileSystem& files, const fs::path&
 }
 
 // For one more checkpoint of this step: no folder has it, so that a rename commits, and what it replaces is there until then.
-std::string next_name(const FileSystem& files, const fs::path& directory, std::int64_t step) {
+std::string next_name(const FileSystem& files, const Location& directory, std::int64_t step) {
   int number = first_version;
   for (const std::string& name : files.names_in(directory)) {
     const auto version = version_of(name);
@@ -88,7 +86,7 @@ std::string next_name(const FileSystem& files, const fs::path& directory, std::i
   return name_of(step, number);
 }
 
-void write_durably(FileSystem& files, const fs::path& path, const std::string& text) {
+void write_durably(FileSystem& files, const Location& path, const std::string& text) {
   const auto file = files.create(path);
   file->reserve(text.size());
   file->write(std::as_bytes(std::span(text)));
@@ -96,16 +94,15 @@ void write_durably(FileSystem& files, const fs::path& path, const std::string& t
   file->close();
 }
 
-fs::path free_name(const FileSystem& files, const fs::path& wanted) {
+Location free_name(const FileSystem& files, const Location& wanted) {
   for (int attempt = 0;; ++attempt) {
-    fs::path path = wanted;
-    if (attempt > 0) path += fmt::format("-{}", attempt);
-    if (!files.exists(path)) return path;
+    Location location = attempt == 0 ? wanted : wanted.beside(fmt::format("-{}", attempt));
+    if (!files.exists(location)) return location;
   }
 }
 
 // Durably, and before the checkpoint of this step is there: whoever looks for the newest never finds both.
-void put_later_aside(FileSystem& files, const fs::path& directory, std::int64_t step) {
+void put_later_aside(FileSystem& files, const Location& directory, std::int64_t step) {
   std::vector<Version> later = committed_versions(files, directory);
   std::erase_if(later, [step](const Version& version) { return version.step <= step; });
   for (const Version& version : later) {
@@ -140,8 +137,8 @@ bool is_aside(std::string_view name) {
 }
 
 // First out of the way, so that half of it is never taken for a checkpoint.
-void remove_checkpoint(FileSystem& files, const fs::path& directory, const std::string& name, const std::string& job) {
-  const fs::path aside = free_name(files, temporary_path(directory, job, name));
+void remove_checkpoint(FileSystem& files, const Location& directory, const std::string& name, const std::string& job) {
+  const Location aside = free_name(files, temporary_path(directory, job, name));
   files.rename(directory / name, aside);
   files.sync_folder(directory);
   files.remove_all(aside);
@@ -149,7 +146,7 @@ void remove_checkpoint(FileSystem& files, const fs::path& directory, const std::
 
 // Removes what a predicate of names chooses; gives the names.
 template <typename Predicate>
-std::vector<std::string> remove_if(FileSystem& files, const fs::path& directory, const Predicate& chosen) {
+std::vector<std::string> remove_if(FileSystem& files, const Location& directory, const Predicate& chosen) {
   std::vector<std::string> names = files.names_in(directory);
   std::erase_if(names, [&chosen](const std::string& name) { return !chosen(name); });
   for (const std::string& name : names) files.remove_all(directory / name);
@@ -158,7 +155,7 @@ std::vector<std::string> remove_if(FileSystem& files, const fs::path& directory,
 
 }  // namespace
 
-fs::path checkpoint_folder(const fs::path& directory, std::int64_t step, const FileSystem& file_system) {
+Location checkpoint_folder(const Location& directory, std::int64_t step, const FileSystem& file_system) {
   std::string name = name_of(step, first_version);
   for (const Version& version : committed_versions(file_system, directory)) {
     if (version.step == step) name = version.name;
@@ -166,14 +163,18 @@ fs::path checkpoint_folder(const fs::path& directory, std::int64_t step, const F
   return directory / name;
 }
 
-fs::path newest_folder(const fs::path& run) {
-  if (posix_file_system()->exists(run / manifest_name)) return run;
+Location checkpoint_folder(const Location& directory, std::int64_t step) {
+  return checkpoint_folder(directory, step, *file_system_of(directory));
+}
+
+Location newest_folder(const Location& run) {
+  if (file_system_of(run)->exists(run / manifest_name)) return run;
   const auto steps = committed_steps(run);
   require(!steps.empty(), "{} holds no checkpoint and is none", run.string());
   return checkpoint_folder(run, steps.back());
 }
 
-std::vector<std::string> prune(const fs::path& directory, int keep, FileSystem& file_system) {
+std::vector<std::string> prune(const Location& directory, int keep, FileSystem& file_system) {
   require(keep >= 1, "{} checkpoints to keep: 1 or more", keep);
   require_unclaimed(directory, file_system);
   std::vector<std::string> removed = keep_newest(file_system, directory, keep, random_job());
@@ -182,18 +183,30 @@ std::vector<std::string> prune(const fs::path& directory, int keep, FileSystem& 
   return removed;
 }
 
-std::vector<std::string> remove_unfinished(const fs::path& directory, FileSystem& file_system) {
+std::vector<std::string> prune(const Location& directory, int keep) {
+  return prune(directory, keep, *file_system_of(directory));
+}
+
+std::vector<std::string> remove_unfinished(const Location& directory) {
+  return remove_unfinished(directory, *file_system_of(directory));
+}
+
+std::vector<std::string> remove_unfinished(const Location& directory, FileSystem& file_system) {
   require_unclaimed(directory, file_system);
   return remove_if(file_system, directory,
                    [](const std::string& name) { return !job_of_temporary(name).empty() || name == writer_sign_name; });
 }
 
-std::vector<std::int64_t> committed_steps(const fs::path& directory, const FileSystem& file_system) {
+std::vector<std::int64_t> committed_steps(const Location& directory, const FileSystem& file_system) {
   std::vector<std::int64_t> steps;
   for (const Version& version : committed_versions(file_system, directory)) {
     if (steps.empty() || steps.back() != version.step) steps.push_back(version.step);
   }
   return steps;
+}
+
+std::vector<std::int64_t> committed_steps(const Location& directory) {
+  return committed_steps(directory, *file_system_of(directory));
 }
 
 std::string random_job() {
@@ -210,26 +223,26 @@ std::string own_job() {
   return job;
 }
 
-fs::path temporary_path(const fs::path& directory, const std::string& job, const std::string& name) {
+Location temporary_path(const Location& directory, const std::string& job, const std::string& name) {
   return directory / fmt::format("{}{}-{}", temporary_prefix, job, name);
 }
 
-fs::path temporary_folder(const fs::path& directory, const std::string& job, std::int64_t step) {
+Location temporary_folder(const Location& directory, const std::string& job, std::int64_t step) {
   return temporary_path(directory, job, name_of(step, first_version));
 }
 
-void make_directory(FileSystem& files, const fs::path& directory) {
+void make_directory(FileSystem& files, const Location& directory) {
   files.create_folder(directory);
-  files.sync_folder(directory.has_parent_path() ? directory.parent_path() : fs::path("."));
+  files.sync_folder(directory.parent());
 }
 
-void remove_leftovers(FileSystem& files, const fs::path& directory, const std::string& job) {
+void remove_leftovers(FileSystem& files, const Location& directory, const std::string& job) {
   remove_if(files, directory, [&job](const std::string& name) { return job_of_temporary(name) == job; });
 }
 
-void commit(FileSystem& files, const fs::path& directory, const fs::path& temporary, std::int64_t step,
+void commit(FileSystem& files, const Location& directory, const Location& temporary, std::int64_t step,
             const std::string& manifest) {
-  const fs::path unnamed = temporary / fmt::format("{}.tmp", manifest_name);
+  const Location unnamed = temporary / fmt::format("{}.tmp", manifest_name);
   write_durably(files, unnamed, manifest);
   files.rename(unnamed, temporary / manifest_name);
   files.sync_folder(temporary);
@@ -238,7 +251,7 @@ void commit(FileSystem& files, const fs::path& directory, const fs::path& tempor
   files.sync_folder(directory);
 }
 
-std::vector<std::string> keep_newest(FileSystem& files, const fs::path& directory, int keep, const std::string& job) {
+std::vector<std::string> keep_newest(FileSystem& files, const Location& directory, int keep, const std::string& job) {
   std::vector<std::string> removed;
   std::int64_t step = -1;
   for (const Version& version : committed_versions(files, directory) | std::views::reverse) {

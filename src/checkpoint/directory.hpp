@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,21 +18,20 @@ std::string own_job();
 std::string random_job();
 
 // A name of unfinished work of this job on what is to have that name.
-std::filesystem::path temporary_path(const std::filesystem::path& directory, const std::string& job, const std::string& name);
-std::filesystem::path temporary_folder(const std::filesystem::path& directory, const std::string& job, std::int64_t step);
+Location temporary_path(const Location& directory, const std::string& job, const std::string& name);
+Location temporary_folder(const Location& directory, const std::string& job, std::int64_t step);
 
-void make_directory(FileSystem& files, const std::filesystem::path& directory);
+void make_directory(FileSystem& files, const Location& directory);
 
 // Half-done work of this job's earlier starts.
-void remove_leftovers(FileSystem& files, const std::filesystem::path& directory, const std::string& job);
+void remove_leftovers(FileSystem& files, const Location& directory, const std::string& job);
 
 // Makes a checkpoint of a folder that has all shards. One with the same step stays until keep_newest(); later steps are those
 // of a run that was left for an earlier checkpoint, and are put aside as "left-..." first.
-void commit(FileSystem& files, const std::filesystem::path& directory, const std::filesystem::path& temporary,
-            std::int64_t step, const std::string& manifest);
+void commit(FileSystem& files, const Location& directory, const Location& temporary, std::int64_t step,
+            const std::string& manifest);
 
 // Removes the others, and what was replaced; gives the names.
-std::vector<std::string> keep_newest(FileSystem& files, const std::filesystem::path& directory, int keep,
-                                     const std::string& job);
+std::vector<std::string> keep_newest(FileSystem& files, const Location& directory, int keep, const std::string& job);
 
 }  // namespace trireme::checkpoint

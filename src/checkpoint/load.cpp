@@ -21,9 +21,7 @@
 namespace trireme::checkpoint {
 namespace {
 
-namespace fs = std::filesystem;
-
-[[noreturn]] void refuse(const fs::path& folder, const std::string& name, std::string message, std::string wanted = {},
+[[noreturn]] void refuse(const Location& folder, const std::string& name, std::string message, std::string wanted = {},
                          std::string had = {}) {
   throw Error({.code = ErrorCode::invalid_argument,
                .message = std::move(message),
@@ -52,7 +50,7 @@ struct Chunk {
 // What of a checkpoint goes where on this rank.
 class Loader {
  public:
-  Loader(const Group& group, const CheckpointOptions& options, fs::path folder, const Manifest& manifest, const State& state,
+  Loader(const Group& group, const CheckpointOptions& options, Location folder, const Manifest& manifest, const State& state,
          const Plan& plan)
       : group_(group), options_(options), folder_(std::move(folder)), manifest_(manifest), state_(state), plan_(plan) {
     for (const SavedTensor& tensor : manifest.tensors) saved_[tensor.name] = &tensor;
@@ -218,12 +216,12 @@ class Loader {
 
   const Group& group_;
   const CheckpointOptions& options_;
-  fs::path folder_;
+  Location folder_;
   const Manifest& manifest_;
   const State& state_;
   const Plan& plan_;
   std::map<std::string, const SavedTensor*> saved_;
-  std::vector<fs::path> paths_;
+  std::vector<Location> paths_;
   std::vector<std::unique_ptr<InputFile>> inputs_;
 };
 
@@ -234,14 +232,14 @@ LoadedCheckpoint Checkpoints::load(std::int64_t step, const State& state, const 
   std::string name;
   const auto find = [&] {
     if (group_.rank() != 0) return;
-    const fs::path folder = checkpoint_folder(options_.directory, step, files);
+    const Location folder = checkpoint_folder(options_.directory, step, files);
     if (!files.exists(folder / manifest_name)) {
       throw Error({.code = ErrorCode::invalid_argument,
                    .message = fmt::format("there is no checkpoint of step {}; there are those of steps [{}]", step,
                                           fmt::join(committed_steps(options_.directory, files), ", ")),
                    .path = options_.directory.string()});
     }
-    name = folder.filename().string();
+    name = folder.name();
   };
   group_.agree(find, "look for a checkpoint");
   // Rank 0's, so that all see the same one.
@@ -249,10 +247,10 @@ LoadedCheckpoint Checkpoints::load(std::int64_t step, const State& state, const 
 }
 
 LoadedCheckpoint Checkpoints::load_folder(const std::string& name, const State& state, const LoadOptions& options) {
-  const fs::path folder = options_.directory / name;
+  const Location folder = options_.directory / name;
   std::string text;
   const auto read = [&] {
-    if (group_.rank() == 0) text = read_text(*options_.file_system, folder / manifest_name);
+    if (group_.rank() == 0) text = options_.file_system->open(folder / manifest_name)->content();
   };
   group_.agree(read, "read a checkpoint's manifest");
   const Manifest manifest = parse_manifest(broadcast_text(group_, text, "manifest of a checkpoint"), folder / manifest_name);

@@ -51,7 +51,7 @@ bool hold_each_once(const std::vector<TensorPart>& parts, std::int64_t numel) {
 // memory than the text has bytes, twice, and a MiB.
 class ManifestReader {
  public:
-  ManifestReader(std::string_view text, const std::filesystem::path& path)
+  ManifestReader(std::string_view text, const Location& path)
       : text_(text), path_(path), in_(content_of(text), [this](const std::string& what) { fail(what); }) {}
 
   Manifest read() {
@@ -311,7 +311,7 @@ class ManifestReader {
   static constexpr std::int64_t most_pieces = std::int64_t{1} << 30;
 
   std::string_view text_;
-  const std::filesystem::path& path_;
+  const Location& path_;
   JsonCursor in_;
   std::size_t taken_ = 0;
   std::int64_t pieces_ = 0;
@@ -319,6 +319,6 @@ class ManifestReader {
 
 }  // namespace
 
-Manifest parse_manifest(std::string_view text, const std::filesystem::path& path) { return ManifestReader(text, path).read(); }
+Manifest parse_manifest(std::string_view text, const Location& path) { return ManifestReader(text, path).read(); }
 
 }  // namespace trireme::checkpoint

@@ -37,8 +37,8 @@ std::vector<CopyRun> copies_of(const TensorPart& part, DType dtype, const std::v
   return copies;
 }
 
-PartReader::PartReader(const InputFile& file, const std::filesystem::path& path, const SavedTensor& tensor,
-                       const TensorPart& part, std::int64_t chunk_bytes)
+PartReader::PartReader(const InputFile& file, const Location& path, const SavedTensor& tensor, const TensorPart& part,
+                       std::int64_t chunk_bytes)
     : file_(file),
       path_(path),
       tensor_(tensor),

@@ -28,7 +28,7 @@ std::vector<CopyRun> copies_of(const TensorPart& part, DType dtype, const std::v
 // share it, each with a buffer of its own.
 class PartReader {
  public:
-  PartReader(const InputFile& file, const std::filesystem::path& path, const SavedTensor& tensor, const TensorPart& part,
+  PartReader(const InputFile& file, const Location& path, const SavedTensor& tensor, const TensorPart& part,
              std::int64_t chunk_bytes);
 
   const TensorPart& part() const { return part_; }
@@ -49,7 +49,7 @@ class PartReader {
   std::byte* place_in(const CopyRun& run, std::int64_t element) const;  // element: of the part
 
   const InputFile& file_;
-  const std::filesystem::path& path_;
+  const Location& path_;
   const SavedTensor& tensor_;
   const TensorPart& part_;
   std::size_t element_bytes_;

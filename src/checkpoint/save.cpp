@@ -58,7 +58,7 @@ struct Checkpoints::Saving {
   std::optional<ImportedWeights> imported;
   Plan plan;
   Shard shard;
-  std::filesystem::path folder;
+  Location folder;
   std::future<ShardReport> written;
   std::future<void> committed;  // of rank 0, and only once all have written
   bool all_written = false;
@@ -73,7 +73,12 @@ struct Checkpoints::Saving {
   }
 };
 
+std::shared_ptr<FileSystem> file_system_of(const CheckpointOptions& options) {
+  return options.file_system != nullptr ? options.file_system : file_system_of(options.directory);
+}
+
 Checkpoints::Checkpoints(const Group& group, const CheckpointOptions& options) : group_(group), options_(options) {
+  options_.file_system = file_system_of(options);
   require(!options.directory.empty(), "checkpoints need a directory");
   require(options.keep >= 2, "{} checkpoints are too few to keep: one must be left while the next is written; 2 or more",
           options.keep);

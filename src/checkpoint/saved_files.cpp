@@ -11,14 +11,7 @@
 
 namespace trireme::checkpoint {
 
-std::string read_text(const FileSystem& files, const std::filesystem::path& path) {
-  const auto file = files.open(path);
-  std::string text(file->size(), '\0');
-  file->read_at(std::as_writable_bytes(std::span(text)), 0);
-  return text;
-}
-
-std::unique_ptr<InputFile> open_saved(const FileSystem& files, const std::filesystem::path& path, const SavedFile& file) {
+std::unique_ptr<InputFile> open_saved(const FileSystem& files, const Location& path, const SavedFile& file) {
   auto input = files.open(path);
   const auto fail = [&](std::string what) {
     throw Error({.code = ErrorCode::corrupt_file,

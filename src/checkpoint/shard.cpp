@@ -103,7 +103,7 @@ void own(Shard& shard, std::vector<std::byte>& memory) {
   }
 }
 
-ShardReport write_shard(FileSystem& files, const std::filesystem::path& path, const Shard& shard, std::int64_t chunk_bytes) {
+ShardReport write_shard(FileSystem& files, const Location& path, const Shard& shard, std::int64_t chunk_bytes) {
   std::vector<TensorRef> tensors;
   std::uint64_t bytes = 0;
   for (const Shard::Part& part : shard.parts) {
@@ -112,7 +112,7 @@ ShardReport write_shard(FileSystem& files, const std::filesystem::path& path, co
   }
   const std::string header = safetensors_header(tensors, {}, path);
   const auto header_bytes = std::as_bytes(std::span(header));
-  ShardReport report{.name = path.filename().string(),
+  ShardReport report{.name = path.name(),
                      .header_bytes = header.size(),
                      .header_checksum = crc32c(header_bytes),
                      .checksums = {},

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +39,6 @@ std::string to_text(const ShardReport& report);
 ShardReport parse_report(std::string_view text);
 
 // Writes the file and brings it to the disk; in chunks, whose checksums are taken from memory.
-ShardReport write_shard(FileSystem& files, const std::filesystem::path& path, const Shard& shard, std::int64_t chunk_bytes);
+ShardReport write_shard(FileSystem& files, const Location& path, const Shard& shard, std::int64_t chunk_bytes);
 
 }  // namespace trireme::checkpoint

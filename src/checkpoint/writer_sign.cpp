@@ -12,18 +12,14 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <system_error>
 #include <thread>
 
 #include "checkpoint/directory.hpp"
-#include "checkpoint/saved_files.hpp"
 #include "core/process.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::checkpoint {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::string now_in_utc() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
@@ -61,16 +57,16 @@ std::optional<WriterSign> parse_sign(const std::string& text) {
   }
 }
 
-void write_sign(FileSystem& files, const fs::path& path, const WriterSign& sign) {
+void write_sign(FileSystem& files, const Location& path, const WriterSign& sign) {
   const std::string text = to_text(sign);
   const auto file = files.create(path);
   file->write(std::as_bytes(std::span(text)));
   file->close();
 }
 
-std::optional<WriterSign> try_to_read(const FileSystem& files, const fs::path& path) {
+std::optional<WriterSign> try_to_read(const FileSystem& files, const Location& path) {
   try {
-    return parse_sign(read_text(files, path));
+    return parse_sign(files.open(path)->content());
   } catch (const Error&) {  // just replaced or removed
     return std::nullopt;
   }
@@ -94,10 +90,10 @@ WriterSign next_sign(WriterSign sign) {
   return sign;
 }
 
-bool has_sign(const FileSystem& files, const fs::path& directory) { return files.exists(directory / writer_sign_name); }
+bool has_sign(const FileSystem& files, const Location& directory) { return files.exists(directory / writer_sign_name); }
 
-std::optional<WriterSign> read_sign(const FileSystem& files, const fs::path& directory) {
-  const fs::path path = directory / writer_sign_name;
+std::optional<WriterSign> read_sign(const FileSystem& files, const Location& directory) {
+  const Location path = directory / writer_sign_name;
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (!files.exists(path)) return std::nullopt;
     if (auto sign = try_to_read(files, path)) return sign;
@@ -106,18 +102,18 @@ std::optional<WriterSign> read_sign(const FileSystem& files, const fs::path& dir
   return std::nullopt;
 }
 
-void create_sign(FileSystem& files, const fs::path& directory, const WriterSign& sign) {
+void create_sign(FileSystem& files, const Location& directory, const WriterSign& sign) {
   write_sign(files, directory / writer_sign_name, sign);
 }
 
-void replace_sign(FileSystem& files, const fs::path& directory, const WriterSign& sign) {
-  const fs::path written = temporary_path(directory, sign.job, writer_sign_name);
+void replace_sign(FileSystem& files, const Location& directory, const WriterSign& sign) {
+  const Location written = temporary_path(directory, sign.job, writer_sign_name);
   files.remove_all(written);
   write_sign(files, written, sign);
   files.rename(written, directory / writer_sign_name);
 }
 
-void remove_sign(FileSystem& files, const fs::path& directory) { files.remove_all(directory / writer_sign_name); }
+void remove_sign(FileSystem& files, const Location& directory) { files.remove_all(directory / writer_sign_name); }
 
 Life life_of(const WriterSign& sign) {
   if (sign.machine.empty() || sign.machine != space_of_processes() || sign.process <= 0) return Life::unknown;

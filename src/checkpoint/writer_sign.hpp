@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -29,13 +28,13 @@ WriterSign own_sign();
 WriterSign next_sign(WriterSign sign);  // of the same job, now
 
 // Nothing where there is none, or what a crash has left of one.
-std::optional<WriterSign> read_sign(const FileSystem& files, const std::filesystem::path& directory);
+std::optional<WriterSign> read_sign(const FileSystem& files, const Location& directory);
 
 // Creates the file, which must not exist; replaces it.
-void create_sign(FileSystem& files, const std::filesystem::path& directory, const WriterSign& sign);
-void replace_sign(FileSystem& files, const std::filesystem::path& directory, const WriterSign& sign);
-void remove_sign(FileSystem& files, const std::filesystem::path& directory);
-bool has_sign(const FileSystem& files, const std::filesystem::path& directory);
+void create_sign(FileSystem& files, const Location& directory, const WriterSign& sign);
+void replace_sign(FileSystem& files, const Location& directory, const WriterSign& sign);
+void remove_sign(FileSystem& files, const Location& directory);
+bool has_sign(const FileSystem& files, const Location& directory);
 
 enum class Life : std::uint8_t { ended, goes_on, unknown };
 Life life_of(const WriterSign& sign);  // unknown: of another machine

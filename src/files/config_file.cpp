@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 #include "trireme/files/json_fault.hpp"
 
 namespace trireme {
@@ -18,11 +18,12 @@ bool says_nothing(const nlohmann::json& value) {
 
 }  // namespace
 
-ConfigFile::ConfigFile(const std::filesystem::path& path, std::string what) : what_(std::move(what)), path_(path.string()) {
+ConfigFile::ConfigFile(const Location& location, std::string what) : what_(std::move(what)), path_(location.string()) {
   std::string text;
   try {
-    text = File::open(path).content();
-  } catch (const Error&) {  // a folder, or a file that is not there
+    text = open_file(location)->content();
+  } catch (const Error& error) {  // a folder, or a file that is not there
+    if (error.code() != ErrorCode::io) throw;
     throw Error({.code = ErrorCode::io,
                  .message = what_ + " can't be read",
                  .path = path_,

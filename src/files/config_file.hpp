@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <initializer_list>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "trireme/core/error.hpp"
+#include "trireme/files/location.hpp"
 
 namespace trireme {
 
@@ -20,7 +20,7 @@ namespace trireme {
 class ConfigFile {
  public:
   // `what` it is, as messages call it.
-  explicit ConfigFile(const std::filesystem::path& path, std::string what = "a model's config");
+  explicit ConfigFile(const Location& location, std::string what = "a model's config");
   // An object within it, under `key`.
   ConfigFile(const ConfigFile& outer, std::string_view key);
 

@@ -28,20 +28,6 @@ struct stat status_of(int descriptor, const fs::path& path) {
   return status;
 }
 
-fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
-
-File create_beside(const fs::path& path) {
-  for (int attempt = 0;; ++attempt) {
-    fs::path temporary = path;
-    temporary += fmt::format(".{}-{}.tmp", getpid(), attempt);
-    try {
-      return File::create(temporary);
-    } catch (const Error& error) {
-      if (error.fields().error_number != EEXIST || attempt == 100) throw;
-    }
-  }
-}
-
 }  // namespace
 
 File::File(fs::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
@@ -127,28 +113,6 @@ void File::sync() {
 
 void File::close() {
   if (::close(std::exchange(descriptor_, -1)) != 0) throw_system_error("the file cannot be closed", path_, errno);
-}
-
-FileReplacement::FileReplacement(fs::path path) : path_(std::move(path)), file_(create_beside(path_)) {}
-
-FileReplacement::~FileReplacement() {
-  if (!committed_) ::unlink(file_.path().c_str());
-}
-
-void FileReplacement::finish() {
-  if (finished_) return;
-  file_.sync();
-  file_.close();
-  finished_ = true;
-}
-
-void FileReplacement::commit() {
-  finish();
-  if (::rename(file_.path().c_str(), path_.c_str()) != 0) {
-    throw_system_error(fmt::format("{} cannot be renamed to its final name", file_.path().string()), path_, errno);
-  }
-  committed_ = true;
-  sync_folder(folder_of(path_));
 }
 
 int reserve_blocks(int descriptor, std::uint64_t offset, std::uint64_t bytes) {

@@ -18,7 +18,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/files/digest.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme {
 namespace {
@@ -82,7 +82,7 @@ Record numbers_in(const fs::path& place, const Record& identity) {
   std::error_code unknown;
   if (!fs::is_regular_file(place, unknown)) return nullptr;
   try {
-    const Record record = Record::parse(File::open(place).content());
+    const Record record = Record::parse(open_file(place)->content());
     return record.at("identity") == identity && record.at("numbers").is_object() ? record.at("numbers") : Record();
   } catch (const std::exception&) {  // not readable, or damaged
     return nullptr;
@@ -105,24 +105,18 @@ bool keep(const fs::path& place, const Record& identity, const Record& numbers) 
 }
 
 // What lies below a folder, by its name from there: files, also those that links lead to.
-void list_files(const fs::path& folder, const std::string& prefix, std::vector<fs::path>& above,
-                std::map<std::string, fs::path>& files) {
-  std::error_code error;
-  above.push_back(fs::canonical(folder, error));
-  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (name.starts_with('.')) continue;
-    std::error_code unknown;
-    if (fs::is_directory(entry->path(), unknown)) {
-      const fs::path real = fs::canonical(entry->path(), unknown);
-      if (std::ranges::find(above, real) == above.end()) list_files(entry->path(), prefix + name + "/", above, files);
-    } else if (fs::is_regular_file(entry->path(), unknown)) {
-      files.emplace(prefix + name, entry->path());
+void list_files(const FileSystem& files, const Location& folder, const std::string& prefix, std::vector<Location>& above,
+                std::map<std::string, Location>& found) {
+  above.push_back(files.real(folder));
+  for (const FolderEntry& entry : files.entries_of(folder)) {
+    if (entry.name.starts_with('.')) continue;
+    const Location location = folder / entry.name;
+    if (entry.kind == FileKind::file) found.emplace(prefix + entry.name, location);
+    if (entry.kind == FileKind::folder && std::ranges::find(above, files.real(location)) == above.end()) {
+      list_files(files, location, prefix + entry.name + "/", above, found);
     }
   }
   above.pop_back();
-  if (error) throw_system_error("the folder cannot be read", folder, error.value());
 }
 
 // Of more bytes than can be read while other ranks wait: 16,384 pieces of a MiB at even distances.
@@ -138,7 +132,7 @@ std::uint64_t digest_of_many(std::span<const std::byte> bytes) {
   return sum;
 }
 
-std::uint64_t digest_of_file(const fs::path& path) { return number_of_file(path, "digest", digest_of_many); }
+std::uint64_t digest_of_file(const Location& location) { return number_of_file(location, "digest", digest_of_many); }
 
 }  // namespace
 
@@ -149,14 +143,14 @@ std::uint64_t digest_of_bytes(std::span<const std::byte> bytes) {
          digest("data", DType::uint8, rest.data(), static_cast<std::int64_t>(rest.size()), words);
 }
 
-std::uint64_t number_of_file(const fs::path& path, const std::string& name,
+std::uint64_t number_of_file(const Location& location, const std::string& name,
                              const std::function<std::uint64_t(std::span<const std::byte>)>& compute) {
-  const File file = File::open(path);
-  const std::uint64_t size = file.size();
-  if (size == 0) return compute({});
-  const std::shared_ptr<const std::byte> memory = file.map();
+  const auto file = open_file(location);
+  const std::uint64_t size = file->size();
+  const std::shared_ptr<const std::byte> memory = file->map();
   const std::span bytes(memory.get(), size);
-  if (size < least_kept) return compute(bytes);
+  if (size < least_kept || !location.is_file_path()) return compute(bytes);
+  const fs::path path = location;
   const Record identity = identity_of(path, bytes);
   const std::vector<fs::path> places = places_of(path);
   Record numbers = Record::object();
@@ -174,18 +168,17 @@ std::uint64_t number_of_file(const fs::path& path, const std::string& name,
   return number;
 }
 
-std::string content_at(const fs::path& path) {
-  std::error_code unknown;
-  if (!fs::is_directory(path, unknown)) {
-    return fmt::format("{} bytes, digest {:016x}", File::open(path).size(), digest_of_file(path));
+std::string content_at(const Location& location) {
+  if (!is_folder(location)) {
+    return fmt::format("{} bytes, digest {:016x}", open_file(location)->size(), digest_of_file(location));
   }
-  std::map<std::string, fs::path> files;
-  std::vector<fs::path> above;
-  list_files(path, {}, above, files);
+  std::map<std::string, Location> files;
+  std::vector<Location> above;
+  list_files(*file_system_of(location), location, {}, above, files);
   std::uint64_t bytes = 0;
   std::uint64_t sum = 0;
   for (const auto& [name, file] : files) {
-    bytes += File::open(file).size();
+    bytes += open_file(file)->size();
     sum = 31 * (31 * sum + hash_name(name)) + digest_of_file(file);
   }
   return fmt::format("{} files of {} bytes, digest {:016x}", files.size(), bytes, sum);

@@ -1,89 +1,135 @@
 #include "trireme/files/file_system.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <system_error>
+#include <cerrno>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include "files/system_error.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/core/error.hpp"
 
 namespace trireme {
 namespace {
 
-namespace fs = std::filesystem;
-
-class PosixOutput final : public OutputFile {
- public:
-  explicit PosixOutput(File file) : file_(std::move(file)) {}
-  void reserve(std::uint64_t bytes) override { file_.reserve(bytes); }
-  void write(std::span<const std::byte> bytes) override { file_.write(bytes); }
-  void sync() override { file_.sync(); }
-  void close() override { file_.close(); }
-
- private:
-  File file_;
+// The file systems by their schemes.
+struct FileSystems {
+  std::mutex mutex;
+  std::map<std::string, std::shared_ptr<FileSystem>, std::less<>> of_scheme{{"file", posix_file_system()}};
 };
 
-class PosixInput final : public InputFile {
- public:
-  explicit PosixInput(File file) : file_(std::move(file)) {}
-  std::uint64_t size() const override { return file_.size(); }
-  void read_at(std::span<std::byte> into, std::uint64_t offset) const override { file_.read_at(into, offset); }
-
- private:
-  File file_;
-};
-
-void check(const std::error_code& error, const char* message, const fs::path& path) {
-  if (error) throw_system_error(message, path, error.value());
+FileSystems& file_systems() {
+  static FileSystems systems;
+  return systems;
 }
 
-class PosixFileSystem final : public FileSystem {
- public:
-  std::unique_ptr<OutputFile> create(const Path& path) override { return std::make_unique<PosixOutput>(File::create(path)); }
-  std::unique_ptr<InputFile> open(const Path& path) const override { return std::make_unique<PosixInput>(File::open(path)); }
+FileKind kind_if_known(const Location& location) {
+  try {
+    return file_system_of(location)->kind_of(location);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::io) throw;
+    return FileKind::none;
+  }
+}
 
-  void create_folder(const Path& path) override {
-    std::error_code error;
-    fs::create_directories(path, error);
-    check(error, "the folder cannot be created", path);
-  }
-  void rename(const Path& from, const Path& to) override {
-    std::error_code error;
-    fs::rename(from, to, error);
-    if (error) throw_system_error("it cannot be renamed to " + to.string(), from, error.value());
-  }
-  void sync_folder(const Path& path) override { trireme::sync_folder(path); }
-  void remove_all(const Path& path) override {
-    std::error_code error;
-    fs::remove_all(path, error);
-    check(error, "it cannot be removed", path);
-  }
-  bool exists(const Path& path) const override {
-    std::error_code error;
-    const bool found = fs::exists(path, error);
-    check(error, "it cannot be looked for", path);
-    return found;
-  }
-  std::vector<std::string> names_in(const Path& folder) const override {
-    std::vector<std::string> names;
-    if (!exists(folder)) return names;
-    std::error_code error;
-    for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
-         entry.increment(error)) {
-      names.push_back(entry->path().filename().string());
+Location free_name_beside(const Location& location, FileSystem& files, std::unique_ptr<OutputFile>& file) {
+  for (int attempt = 0;; ++attempt) {
+    Location temporary = location.beside(fmt::format(".{}-{}.tmp", getpid(), attempt));
+    try {
+      file = files.create(temporary);
+      return temporary;
+    } catch (const Error& error) {
+      if (error.fields().error_number != EEXIST || attempt == 100) throw;
     }
-    check(error, "the folder cannot be read", folder);
-    std::ranges::sort(names);
-    return names;
   }
-};
+}
 
 }  // namespace
 
-std::shared_ptr<FileSystem> posix_file_system() {
-  static const auto system = std::make_shared<PosixFileSystem>();
-  return system;
+std::shared_ptr<const std::byte> InputFile::map() const {
+  const std::size_t bytes = size();
+  if (bytes == 0) return nullptr;
+  const std::shared_ptr<std::byte[]> memory(new std::byte[bytes]);
+  read_at({memory.get(), bytes}, 0);
+  return {memory, memory.get()};
+}
+
+std::string InputFile::content() const {
+  std::string text(size(), '\0');
+  read_at(std::as_writable_bytes(std::span(text)), 0);
+  return text;
+}
+
+std::vector<std::string> FileSystem::names_in(const Location& folder) const {
+  std::vector<std::string> names;
+  if (!exists(folder)) return names;
+  for (FolderEntry& entry : entries_of(folder)) names.push_back(std::move(entry.name));
+  return names;
+}
+
+void add_file_system(const std::string& scheme, std::shared_ptr<FileSystem> system) {
+  require(system != nullptr && Location(scheme + ":/x").scheme() == scheme,
+          "\"{}\" is no scheme of locations: that is a small letter, then small letters, digits, '+', '-' or '.'", scheme);
+  FileSystems& systems = file_systems();
+  const std::scoped_lock lock(systems.mutex);
+  require(systems.of_scheme.emplace(scheme, std::move(system)).second, "the scheme {}: has a file system already", scheme);
+}
+
+std::shared_ptr<FileSystem> file_system_of(const Location& location) {
+  FileSystems& systems = file_systems();
+  const std::scoped_lock lock(systems.mutex);
+  const auto found = systems.of_scheme.find(location.scheme());
+  if (found != systems.of_scheme.end()) return found->second;
+  std::vector<std::string> schemes;
+  for (const auto& [scheme, system] : systems.of_scheme) schemes.push_back(scheme + ":");
+  throw Error(
+      {.code = ErrorCode::invalid_argument,
+       .message = fmt::format("no file system is known for {}:, but for {}", location.scheme(), fmt::join(schemes, ", ")),
+       .path = location.string(),
+       .hint = "a file whose name has a colon is written ./NAME; another scheme is added by add_file_system()"});
+}
+
+std::unique_ptr<InputFile> open_file(const Location& location) { return file_system_of(location)->open(location); }
+
+bool is_folder(const Location& location) { return kind_if_known(location) == FileKind::folder; }
+
+bool is_there(const Location& location) { return kind_if_known(location) != FileKind::none; }
+
+bool is_same(const Location& one, const Location& other) {
+  if (one.scheme() != other.scheme() || one.empty() || other.empty()) return false;
+  const auto files = file_system_of(one);
+  return files->real(one) == files->real(other);
+}
+
+FileReplacement::FileReplacement(Location location)
+    : location_(std::move(location)),
+      files_(file_system_of(location_)),
+      temporary_(free_name_beside(location_, *files_, file_)) {}
+
+FileReplacement::~FileReplacement() {
+  if (committed_) return;
+  try {
+    files_->remove_all(temporary_);
+  } catch (const std::exception&) {  // it stays
+  }
+}
+
+void FileReplacement::finish() {
+  if (finished_) return;
+  file_->sync();
+  file_->close();
+  finished_ = true;
+}
+
+void FileReplacement::commit() {
+  finish();
+  files_->rename(temporary_, location_);
+  committed_ = true;
+  files_->sync_folder(location_.parent());
 }
 
 }  // namespace trireme

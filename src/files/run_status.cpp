@@ -12,12 +12,10 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/log.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 3> state_names = {"training", "finished", "stopped"};  // by RunState
 constexpr std::uint64_t most_bytes = 4096;
@@ -34,28 +32,27 @@ RunStatus parse(std::string_view text) {
 
 }  // namespace
 
-void write_run_status(const fs::path& path, const RunStatus& status) {
+void write_run_status(const Location& location, const RunStatus& status) {
   nlohmann::json object = {
       {"state", state_names[static_cast<std::size_t>(status.state)]}, {"step", status.step}, {"checkpoint", nullptr}};
   if (status.checkpoint) object["checkpoint"] = *status.checkpoint;
   const std::string text = object.dump() + "\n";
-  FileReplacement file(path);
+  FileReplacement file(location);
   file.write(std::as_bytes(std::span(text)));
   file.commit();
 }
 
-std::optional<RunStatus> read_run_status(const fs::path& path) {
-  std::error_code unreadable;
-  if (!fs::exists(path, unreadable)) return std::nullopt;
-  const File file = File::open(path);
-  std::string text(static_cast<std::size_t>(std::min(file.size(), most_bytes)), '\0');
-  file.read_at(std::as_writable_bytes(std::span(text)), 0);
+std::optional<RunStatus> read_run_status(const Location& location) {
+  if (!is_there(location)) return std::nullopt;
+  const auto file = open_file(location);
+  std::string text(static_cast<std::size_t>(std::min(file->size(), most_bytes)), '\0');
+  file->read_at(std::as_writable_bytes(std::span(text)), 0);
   try {
     return parse(text);
   } catch (const std::exception& error) {
     throw Error({.code = ErrorCode::corrupt_file,
                  .message = fmt::format("this is no status of a run: {}", error.what()),
-                 .path = path.string()});
+                 .path = location.string()});
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/files/location.hpp"
 #include "trireme/files/safetensors.hpp"
 
 // The parts of the file format that reading and writing share: 8 bytes with the length of the header, the header as JSON,
@@ -28,6 +29,6 @@ struct Header {
   SafetensorsMetadata metadata;
 };
 
-Header parse_header(std::string_view text, const std::filesystem::path& path);
+Header parse_header(std::string_view text, const Location& path);
 
 }  // namespace trireme::safetensors

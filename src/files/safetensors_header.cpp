@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 // Receives the header's JSON value by value, so that duplicate keys are seen and nothing but the entries is stored.
 class HeaderReader {
  public:
-  explicit HeaderReader(const std::filesystem::path& path) : path_(path) {}
+  explicit HeaderReader(const Location& path) : path_(path) {}
 
   Header take() { return std::move(header_); }
 
@@ -221,7 +221,7 @@ class HeaderReader {
                  .path = path_.string()});
   }
 
-  const std::filesystem::path& path_;
+  const Location& path_;
   Header header_;
   Place place_ = Place::nowhere;
   std::string key_;
@@ -236,7 +236,7 @@ class HeaderReader {
 
 }  // namespace
 
-Header parse_header(std::string_view text, const std::filesystem::path& path) {
+Header parse_header(std::string_view text, const Location& path) {
   HeaderReader reader(path);
   Json::sax_parse(text.begin(), text.end(), &reader);
   return reader.take();

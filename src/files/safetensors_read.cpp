@@ -14,7 +14,7 @@ namespace {
 using safetensors::length_bytes;
 using safetensors::max_header_bytes;
 
-[[noreturn]] void fail(const std::filesystem::path& path, std::string message, std::string name = {}) {
+[[noreturn]] void fail(const Location& path, std::string message, std::string name = {}) {
   throw Error({.code = ErrorCode::corrupt_file,
                .message = std::move(message),
                .operation = "reading safetensors",
@@ -22,35 +22,35 @@ using safetensors::max_header_bytes;
                .path = path.string()});
 }
 
-std::string read_header_text(const File& file) {
+std::string read_header_text(const InputFile& file, const Location& path) {
   const std::uint64_t size = file.size();
-  if (size < length_bytes) fail(file.path(), fmt::format("a file of {} bytes has no header length", size));
+  if (size < length_bytes) fail(path, fmt::format("a file of {} bytes has no header length", size));
   std::uint64_t length = 0;
   file.read_at(std::as_writable_bytes(std::span(&length, 1)), 0);
   if (std::memcmp(&length, "version ", length_bytes) == 0) {
-    fail(file.path(), "the file is a pointer of Git LFS, and not the tensors themselves: fetch them by git lfs pull");
+    fail(path, "the file is a pointer of Git LFS, and not the tensors themselves: fetch them by git lfs pull");
   }
   if (length > max_header_bytes) {
-    fail(file.path(), fmt::format("the header length {} is more than {} bytes", length, max_header_bytes));
+    fail(path, fmt::format("the header length {} is more than {} bytes", length, max_header_bytes));
   }
   if (length > size - length_bytes) {
-    fail(file.path(), fmt::format("the header of {} bytes does not fit the file of {} bytes", length, size));
+    fail(path, fmt::format("the header of {} bytes does not fit the file of {} bytes", length, size));
   }
   std::string text(static_cast<std::size_t>(length), '\0');
   file.read_at(std::as_writable_bytes(std::span(text)), length_bytes);
-  if (!text.starts_with('{')) fail(file.path(), "the header does not begin with {");
+  if (!text.starts_with('{')) fail(path, "the header does not begin with {");
   // The JSON parser would take a zero byte for the end of the text.
-  if (text.find('\0') != std::string::npos) fail(file.path(), "the header holds a zero byte");
+  if (text.find('\0') != std::string::npos) fail(path, "the header holds a zero byte");
   return text;
 }
 
-void sort_by_name(std::vector<SafetensorsEntry>& tensors, const std::filesystem::path& path) {
+void sort_by_name(std::vector<SafetensorsEntry>& tensors, const Location& path) {
   std::ranges::sort(tensors, {}, &SafetensorsEntry::name);
   const auto twice = std::ranges::adjacent_find(tensors, {}, &SafetensorsEntry::name);
   if (twice != tensors.end()) fail(path, "the tensor appears twice", twice->name);
 }
 
-void check_size(const SafetensorsEntry& entry, const std::filesystem::path& path) {
+void check_size(const SafetensorsEntry& entry, const Location& path) {
   if (entry.begin > entry.end)
     fail(path, fmt::format("its data ends at {}, before it begins at {}", entry.end, entry.begin), entry.name);
   std::uint64_t wanted = size_of(entry.dtype);
@@ -68,7 +68,7 @@ void check_size(const SafetensorsEntry& entry, const std::filesystem::path& path
 }
 
 // The tensors must follow each other from the first byte after the header to the last byte of the file.
-void check_coverage(std::span<const SafetensorsEntry> tensors, std::uint64_t data_bytes, const std::filesystem::path& path) {
+void check_coverage(std::span<const SafetensorsEntry> tensors, std::uint64_t data_bytes, const Location& path) {
   std::vector<std::uint32_t> order(tensors.size());
   std::iota(order.begin(), order.end(), 0U);
   std::ranges::sort(order, {}, [&](std::uint32_t index) { return std::pair(tensors[index].begin, tensors[index].end); });
@@ -94,21 +94,20 @@ void settle_booleans(DType dtype, std::span<std::byte> bytes) {
   std::ranges::transform(bytes, bytes.begin(), [](std::byte byte) { return byte == std::byte{0} ? byte : std::byte{1}; });
 }
 
-File open_file(const std::filesystem::path& path) {
-  std::error_code unknown;
-  if (std::filesystem::is_directory(path, unknown)) {
+std::unique_ptr<InputFile> open_safetensors(const Location& path) {
+  if (is_folder(path)) {
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = "this is a folder, where a safetensors file is wanted",
                  .path = path.string(),
                  .hint = "of a checkpoint, trireme-ckpt export FOLDER FILE writes the weights alone into a file"});
   }
-  return File::open(path);
+  return open_file(path);
 }
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(open_file(path)) {
-  const std::string text = read_header_text(file_);
+SafetensorsFile::SafetensorsFile(const Location& path) : path_(path), file_(open_safetensors(path)) {
+  const std::string text = read_header_text(*file_, path);
   safetensors::Header header = safetensors::parse_header(text, path);
   tensors_ = std::move(header.tensors);
   metadata_ = std::move(header.metadata);
@@ -116,7 +115,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(open
   const std::uint64_t data_begin = length_bytes + text.size();
   sort_by_name(tensors_, path);
   for (const SafetensorsEntry& entry : tensors_) check_size(entry, path);
-  check_coverage(tensors_, file_.size() - data_begin, path);
+  check_coverage(tensors_, file_->size() - data_begin, path);
   for (SafetensorsEntry& entry : tensors_) {
     entry.begin += data_begin;
     entry.end += data_begin;
@@ -145,7 +144,7 @@ void SafetensorsFile::read(std::string_view name, std::span<std::byte> into) con
   const SafetensorsEntry& entry = at(name);
   require(into.size() == entry.bytes(), "the tensor {} of {} has {} bytes, the memory to read it into has {}", name,
           path().string(), entry.bytes(), into.size());
-  file_.read_at(into, entry.begin);
+  file_->read_at(into, entry.begin);
   settle_booleans(entry.dtype, into);
 }
 
@@ -154,7 +153,7 @@ void SafetensorsFile::read_part(std::string_view name, std::size_t first_byte, s
   require(first_byte <= entry.bytes() && into.size() <= entry.bytes() - first_byte,
           "the tensor {} of {} has {} bytes, and {} from byte {} on are asked for", name, path().string(), entry.bytes(),
           into.size(), first_byte);
-  file_.read_at(into, entry.begin + first_byte);
+  file_->read_at(into, entry.begin + first_byte);
   settle_booleans(entry.dtype, into);
 }
 

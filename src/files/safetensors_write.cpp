@@ -11,7 +11,7 @@ namespace {
 
 using safetensors::length_bytes;
 
-[[noreturn]] void refuse(const std::filesystem::path& path, std::string message, std::string name = {}) {
+[[noreturn]] void refuse(const Location& path, std::string message, std::string name = {}) {
   throw Error({.code = ErrorCode::invalid_argument,
                .message = std::move(message),
                .operation = "writing safetensors",
@@ -28,7 +28,7 @@ std::vector<TensorRef> file_order(std::span<const TensorRef> tensors) {
   return order;
 }
 
-std::string json_string(const std::string& text, const std::filesystem::path& path) {
+std::string json_string(const std::string& text, const Location& path) {
   try {
     return nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception& exception) {
@@ -36,7 +36,7 @@ std::string json_string(const std::string& text, const std::filesystem::path& pa
   }
 }
 
-void check_names(std::span<const TensorRef> tensors, const std::filesystem::path& path) {
+void check_names(std::span<const TensorRef> tensors, const Location& path) {
   std::vector<std::string_view> names;
   for (const TensorRef& tensor : tensors) {
     if (tensor.name == safetensors::metadata_key) refuse(path, "the format keeps this name for itself", tensor.name);
@@ -49,8 +49,7 @@ void check_names(std::span<const TensorRef> tensors, const std::filesystem::path
 
 }  // namespace
 
-std::string safetensors_header(std::span<const TensorRef> tensors, const SafetensorsMetadata& metadata,
-                               const std::filesystem::path& path) {
+std::string safetensors_header(std::span<const TensorRef> tensors, const SafetensorsMetadata& metadata, const Location& path) {
   check_names(tensors, path);
   std::vector<std::string> members;
   if (!metadata.empty()) {
@@ -76,8 +75,7 @@ std::string safetensors_header(std::span<const TensorRef> tensors, const Safeten
   return std::string(reinterpret_cast<const char*>(&length), length_bytes) + text;
 }
 
-void write_safetensors(const std::filesystem::path& path, std::span<const TensorRef> tensors,
-                       const SafetensorsMetadata& metadata) {
+void write_safetensors(const Location& path, std::span<const TensorRef> tensors, const SafetensorsMetadata& metadata) {
   for (const TensorRef& tensor : tensors) {
     if (tensor.data == nullptr && bytes_of(tensor) > 0) refuse(path, "the tensor has no data", tensor.name);
   }

@@ -16,7 +16,7 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/parse_number.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::monitor {
 

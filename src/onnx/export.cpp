@@ -1,6 +1,5 @@
 #include "trireme/onnx/export.hpp"
 
-#include <filesystem>
 #include <utility>
 
 #include "onnx/builder.hpp"
@@ -8,6 +7,7 @@
 #include "onnx/trace.hpp"
 #include "trireme/autograd/tape.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::onnx {
 namespace {
@@ -36,10 +36,9 @@ void require_whole(Model& model) {
   require(Tape::current() == nullptr, "export_model() records nothing: call it without a tape");
 }
 
-void require_place(const std::string& path) {
+void require_place(const Location& path) {
   require(!path.empty(), "an export needs the name of a file to write");
-  std::error_code unknown;  // then it can't be written to either, which says more
-  require(!std::filesystem::is_directory(path, unknown), "{} is a folder, and an export writes a file", path);
+  require(!is_folder(path), "{} is a folder, and an export writes a file", path);
 }
 
 detail::Trace trace(Model& model, int number, const std::function<void(Example&)>& pass) {
@@ -52,7 +51,7 @@ detail::Trace trace(Model& model, int number, const std::function<void(Example&)
 
 }  // namespace
 
-Exported export_model(Model& model, const std::string& path, const std::function<void(Example&)>& pass,
+Exported export_model(Model& model, const Location& path, const std::function<void(Example&)>& pass,
                       const ExportOptions& options) {
   require_place(path);
   require_whole(model);

@@ -53,7 +53,7 @@ struct Graph {
   std::vector<Initializer> initializers;
 };
 
-void write_graph(const Graph& graph, const std::string& path, const std::map<std::string, std::string>& metadata,
+void write_graph(const Graph& graph, const Location& path, const std::map<std::string, std::string>& metadata,
                  bool external_data);
 
 }  // namespace trireme::onnx

@@ -1,14 +1,12 @@
-#include <filesystem>
 #include <limits>
 #include <optional>
 #include <span>
-#include <system_error>
 
 #include "onnx/graph.hpp"
 #include "onnx/message.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/version.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 // The messages of ONNX (the public onnx.proto), as far as an export needs them. Weights are in memory one at a time.
 namespace trireme::onnx {
@@ -159,10 +157,10 @@ void write_data(FileReplacement& file, const Graph& graph, const std::vector<Ten
 
 }  // namespace
 
-void write_graph(const Graph& graph, const std::string& path, const std::map<std::string, std::string>& metadata,
+void write_graph(const Graph& graph, const Location& path, const std::map<std::string, std::string>& metadata,
                  bool external_data) {
-  const std::filesystem::path data_path = path + ".data";
-  const std::string data_file = external_data ? data_path.filename().string() : std::string();
+  const Location data_path = path.beside(".data");
+  const std::string data_file = external_data ? data_path.name() : std::string();
   Message of_graph;
   of_graph.add(graph_field::name, "trireme");
   for (const Node& node : graph.nodes) of_graph.add(graph_field::node, message_of(node));
@@ -204,11 +202,10 @@ void write_graph(const Graph& graph, const std::string& path, const std::map<std
   }
   if (data) data->finish();
   file.finish();
-  std::error_code left;  // what can't be removed stays, and nothing reads it
-  const bool is_replaced = std::filesystem::exists(path, left);
+  const bool is_replaced = is_there(path);
   if (data) data->commit();
   file.commit();
-  if (!data && is_replaced) std::filesystem::remove(data_path, left);
+  if (!data && is_replaced && !is_folder(data_path)) file_system_of(path)->remove_all(data_path);
 }
 
 }  // namespace trireme::onnx

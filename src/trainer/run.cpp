@@ -84,7 +84,7 @@ void Run::describe(const std::string& name, const std::string& value, Differs di
                      "settings of a program");
 }
 
-void Run::describe_data(const std::filesystem::path& path) {
+void Run::describe_data(const Location& path) {
   require(!impl_->loaded, "data are described before the run's loop, and before what loads its checkpoint");
   if (!impl_->checkpoints.on()) return;
   std::string content;

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <iterator>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -42,7 +41,8 @@ std::optional<std::int64_t> step_to_resume(const Group& world, const Options& op
     const char* wish = std::getenv("TRIREME_RESUME");
     const std::string resume = wish != nullptr ? wish : options.resume;
     const std::string said = fmt::format("{} {}", wish != nullptr ? "TRIREME_RESUME" : "resume", resume);
-    const auto& [directory, files] = std::tie(options.checkpoints.directory, options.checkpoints.file_system);
+    const Location& directory = options.checkpoints.directory;
+    const auto files = file_system_of(options.checkpoints);
     found = checkpoint::committed_steps(directory, *files);
     if (resume == "none") return;
     if (resume == "auto") {
@@ -65,7 +65,7 @@ std::optional<std::int64_t> step_to_resume(const Group& world, const Options& op
 RunCheckpoints::RunCheckpoints(const Group& world, const Options& options)
     : world_(world),
       directory_(options.checkpoints.directory),
-      files_(options.checkpoints.file_system),
+      files_(file_system_of(options.checkpoints)),
       every_(options.checkpoint_every) {
   for (const auto& [name, value] : settings_of(options)) settings_[name] = value;
   require(!directory_.empty() || options.resume == "auto" || options.resume == "none",

@@ -14,6 +14,7 @@
 #include "trireme/core/state.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/core/stopwatch.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/files/run_status.hpp"
 #include "trireme/trainer/options.hpp"
 #include "trireme/trainer/run.hpp"
@@ -79,7 +80,7 @@ class RunCheckpoints {
   Group world_;
   std::optional<checkpoint::Claim> claim_;  // outlives what is being saved
   std::optional<checkpoint::Checkpoints> checkpoints_;
-  std::filesystem::path directory_;
+  Location directory_;
   std::shared_ptr<FileSystem> files_;
   checkpoint::Configuration settings_;
   std::map<std::string, OwnSetting> own_;  // of the program and its data

@@ -7,11 +7,12 @@
 
 #include <array>
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <sstream>
 #include <string_view>
 
+#include "core/process.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/log.hpp"
 #include "trireme/core/version.hpp"
@@ -22,7 +23,7 @@ namespace trireme::trainer {
 namespace {
 
 std::string processor() {
-  std::ifstream lines("/proc/cpuinfo");
+  std::istringstream lines(read_system_text("/proc/cpuinfo").value_or(""));
   for (std::string line; std::getline(lines, line);) {
     const std::size_t colon = line.find(": ");
     if (line.starts_with("model name") && colon != line.npos) return line.substr(colon + 2);
@@ -35,17 +36,13 @@ std::string host() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
 }
 
-std::string content_of(const std::filesystem::path& path, const FileSystem& files) {
-  if (!files.exists(path)) return {};
-  const auto file = files.open(path);
-  std::string text(file->size(), '\0');
-  file->read_at(std::as_writable_bytes(std::span(text)), 0);
-  return text;
+std::string content_of(const Location& path, const FileSystem& files) {
+  return files.exists(path) ? files.open(path)->content() : std::string();
 }
 
 // A file of this name has all of the text, or what it had before.
-void replace(const std::filesystem::path& path, std::string_view text, FileSystem& files) {
-  const std::filesystem::path written = path.string() + ".part";
+void replace(const Location& path, std::string_view text, FileSystem& files) {
+  const Location written = path.beside(".part");
   files.remove_all(written);
   const auto file = files.create(written);
   file->write(std::as_bytes(std::span(text)));
@@ -56,7 +53,7 @@ void replace(const std::filesystem::path& path, std::string_view text, FileSyste
 
 }  // namespace
 
-void record_start(const RunStart& start, const std::filesystem::path& folder, FileSystem& files) {
+void record_start(const RunStart& start, const Location& folder, FileSystem& files) {
   const nlohmann::ordered_json line{{"started", fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)))},
                                     {"command", start.command},
                                     {"trireme", version()},
@@ -68,7 +65,7 @@ void record_start(const RunStart& start, const std::filesystem::path& folder, Fi
                                     {"threads_per_rank", omp_get_max_threads()},
                                     {"first_step", start.first_step},
                                     {"settings", start.settings}};
-  const std::filesystem::path all = folder / "runs.jsonl";
+  const Location all = folder / "runs.jsonl";
   try {
     replace(all, content_of(all, files) + line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", files);
     if (!start.configuration.empty()) replace(folder / "options.toml", start.configuration, files);

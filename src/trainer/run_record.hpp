@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 
@@ -20,6 +19,6 @@ struct RunStart {
 
 // Adds a line to runs.jsonl in the folder: the command, version, machine, time and settings of this start. Writes the
 // configuration to options.toml there. It is for people: where that fails the log says so, and training goes on.
-void record_start(const RunStart& start, const std::filesystem::path& folder, FileSystem& files);
+void record_start(const RunStart& start, const Location& folder, FileSystem& files);
 
 }  // namespace trireme::trainer

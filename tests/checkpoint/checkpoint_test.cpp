@@ -307,16 +307,16 @@ TEST_CASE("a checkpoint keeps any double") {
 TEST_CASE("an old checkpoint that can't be removed does not undo the new one") {
   struct Stubborn final : FileSystem {
     explicit Stubborn(std::shared_ptr<FileSystem> on) : under(std::move(on)) {}
-    std::unique_ptr<OutputFile> create(const Path& path) override { return under->create(path); }
-    std::unique_ptr<InputFile> open(const Path& path) const override { return under->open(path); }
-    void create_folder(const Path& path) override { under->create_folder(path); }
-    void rename(const Path& from, const Path& to) override { under->rename(from, to); }
-    void sync_folder(const Path& path) override { under->sync_folder(path); }
-    void remove_all(const Path& path) override {
+    std::unique_ptr<OutputFile> create(const Location& path) override { return under->create(path); }
+    std::unique_ptr<InputFile> open(const Location& path) const override { return under->open(path); }
+    void create_folder(const Location& path) override { under->create_folder(path); }
+    void rename(const Location& from, const Location& to) override { under->rename(from, to); }
+    void sync_folder(const Location& path) override { under->sync_folder(path); }
+    void remove_all(const Location& path) override {
       throw Error({.code = ErrorCode::io, .message = "no way", .path = path.string()});
     }
-    bool exists(const Path& path) const override { return under->exists(path); }
-    std::vector<std::string> names_in(const Path& folder) const override { return under->names_in(folder); }
+    FileKind kind_of(const Location& path) const override { return under->kind_of(path); }
+    std::vector<FolderEntry> entries_of(const Location& folder) const override { return under->entries_of(folder); }
     std::shared_ptr<FileSystem> under;
   };
   std::string told;

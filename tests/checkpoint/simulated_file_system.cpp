@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t page = 512;
 
-[[noreturn]] void fail(const std::filesystem::path& path, int error_number) {
+[[noreturn]] void fail(const Location& path, int error_number) {
   throw Error(
       {.code = ErrorCode::io, .message = "the simulated call failed", .path = path.string(), .error_number = error_number});
 }
@@ -21,7 +21,7 @@ constexpr std::size_t page = 512;
 
 class SimulatedOutput final : public OutputFile {
  public:
-  SimulatedOutput(SimulatedFileSystem& system, std::filesystem::path path, std::shared_ptr<SimulatedFileSystem::Node> node)
+  SimulatedOutput(SimulatedFileSystem& system, Location path, std::shared_ptr<SimulatedFileSystem::Node> node)
       : system_(system), path_(std::move(path)), node_(std::move(node)) {}
 
   void reserve(std::uint64_t) override { system_.change(path_); }
@@ -45,13 +45,13 @@ class SimulatedOutput final : public OutputFile {
   }
 
   SimulatedFileSystem& system_;
-  std::filesystem::path path_;
+  Location path_;
   std::shared_ptr<SimulatedFileSystem::Node> node_;
 };
 
 class SimulatedInput final : public InputFile {
  public:
-  SimulatedInput(std::filesystem::path path, std::vector<std::byte> content, ReadObserver observer)
+  SimulatedInput(Location path, std::vector<std::byte> content, ReadObserver observer)
       : path_(std::move(path)), content_(std::move(content)), observer_(std::move(observer)) {}
   std::uint64_t size() const override { return content_.size(); }
   void read_at(std::span<std::byte> into, std::uint64_t offset) const override {
@@ -63,14 +63,14 @@ class SimulatedInput final : public InputFile {
   }
 
  private:
-  std::filesystem::path path_;
+  Location path_;
   std::vector<std::byte> content_;
   ReadObserver observer_;
 };
 
 SimulatedFileSystem::SimulatedFileSystem() : root_(std::make_shared<Node>()) { root_->folder = true; }
 
-void SimulatedFileSystem::change(const Path& path) {
+void SimulatedFileSystem::change(const Location& path) {
   const std::scoped_lock lock(mutex_);
   ++calls_;
   if (power_lost_at_ > 0 && calls_ >= power_lost_at_) throw PowerLost();
@@ -80,9 +80,9 @@ void SimulatedFileSystem::change(const Path& path) {
   }
 }
 
-std::shared_ptr<SimulatedFileSystem::Node> SimulatedFileSystem::find(const Path& path) const {
+std::shared_ptr<SimulatedFileSystem::Node> SimulatedFileSystem::find(const Location& path) const {
   std::shared_ptr<Node> node = root_;
-  for (const Path& name : path.relative_path()) {
+  for (const std::filesystem::path& name : std::filesystem::path(path.after_scheme()).relative_path()) {
     const auto found = node->names.find(name.string());
     if (found == node->names.end()) return nullptr;
     node = found->second;
@@ -90,7 +90,7 @@ std::shared_ptr<SimulatedFileSystem::Node> SimulatedFileSystem::find(const Path&
   return node;
 }
 
-std::shared_ptr<SimulatedFileSystem::Node> SimulatedFileSystem::folder_at(const Path& path) const {
+std::shared_ptr<SimulatedFileSystem::Node> SimulatedFileSystem::folder_at(const Location& path) const {
   auto node = find(path);
   if (node == nullptr || !node->folder) fail(path, ENOENT);
   return node;
@@ -107,47 +107,47 @@ void SimulatedFileSystem::apply(Node& folder, const Change& change) {
   if (!change.added.empty()) folder.names[change.added] = node;
 }
 
-std::unique_ptr<OutputFile> SimulatedFileSystem::create(const Path& path) {
+std::unique_ptr<OutputFile> SimulatedFileSystem::create(const Location& path) {
   change(path);
   const std::scoped_lock lock(mutex_);
-  const auto folder = folder_at(path.parent_path());
-  if (folder->names.contains(path.filename().string())) fail(path, EEXIST);
+  const auto folder = folder_at(path.parent());
+  if (folder->names.contains(path.name())) fail(path, EEXIST);
   auto node = std::make_shared<Node>();
-  folder->changes.push_back({.removed = {}, .added = path.filename().string(), .node = node});
+  folder->changes.push_back({.removed = {}, .added = path.name(), .node = node});
   apply(*folder, folder->changes.back());
   return std::make_unique<SimulatedOutput>(*this, path, std::move(node));
 }
 
-std::unique_ptr<InputFile> SimulatedFileSystem::open(const Path& path) const {
+std::unique_ptr<InputFile> SimulatedFileSystem::open(const Location& path) const {
   const std::scoped_lock lock(mutex_);
   const auto node = find(path);
   if (node == nullptr || node->folder) fail(path, ENOENT);
   return std::make_unique<SimulatedInput>(path, node->content, observer_);
 }
 
-void SimulatedFileSystem::create_folder(const Path& path) {
+void SimulatedFileSystem::create_folder(const Location& path) {
   change(path);
   const std::scoped_lock lock(mutex_);
   if (find(path) != nullptr) return;
-  const auto folder = folder_at(path.parent_path());
+  const auto folder = folder_at(path.parent());
   auto node = std::make_shared<Node>();
   node->folder = true;
-  folder->changes.push_back({.removed = {}, .added = path.filename().string(), .node = std::move(node)});
+  folder->changes.push_back({.removed = {}, .added = path.name(), .node = std::move(node)});
   apply(*folder, folder->changes.back());
 }
 
-void SimulatedFileSystem::rename(const Path& from, const Path& to) {
+void SimulatedFileSystem::rename(const Location& from, const Location& to) {
   change(from);
   const std::scoped_lock lock(mutex_);
-  if (from.parent_path() != to.parent_path()) throw std::logic_error("renames stay in a folder");
-  const auto folder = folder_at(from.parent_path());
-  if (!folder->names.contains(from.filename().string())) fail(from, ENOENT);
+  if (from.parent() != to.parent()) throw std::logic_error("renames stay in a folder");
+  const auto folder = folder_at(from.parent());
+  if (!folder->names.contains(from.name())) fail(from, ENOENT);
   if (const auto there = find(to); there != nullptr && there->folder && !there->names.empty()) fail(to, ENOTEMPTY);
-  folder->changes.push_back({.removed = from.filename().string(), .added = to.filename().string(), .node = nullptr});
+  folder->changes.push_back({.removed = from.name(), .added = to.name(), .node = nullptr});
   apply(*folder, folder->changes.back());
 }
 
-void SimulatedFileSystem::sync_folder(const Path& path) {
+void SimulatedFileSystem::sync_folder(const Location& path) {
   change(path);
   const std::scoped_lock lock(mutex_);
   const auto folder = folder_at(path);
@@ -155,7 +155,7 @@ void SimulatedFileSystem::sync_folder(const Path& path) {
   folder->changes.clear();
 }
 
-void SimulatedFileSystem::remove_all(const Path& path) {
+void SimulatedFileSystem::remove_all(const Location& path) {
   change(path);
   const std::scoped_lock lock(mutex_);
   const auto node = find(path);
@@ -166,23 +166,24 @@ void SimulatedFileSystem::remove_all(const Path& path) {
       apply(*node, node->changes.back());
     }
   }
-  const auto folder = folder_at(path.parent_path());
-  folder->changes.push_back({.removed = path.filename().string(), .added = {}, .node = nullptr});
+  const auto folder = folder_at(path.parent());
+  folder->changes.push_back({.removed = path.name(), .added = {}, .node = nullptr});
   apply(*folder, folder->changes.back());
 }
 
-bool SimulatedFileSystem::exists(const Path& path) const {
+FileKind SimulatedFileSystem::kind_of(const Location& path) const {
   const std::scoped_lock lock(mutex_);
-  return find(path) != nullptr;
+  const auto node = find(path);
+  return node == nullptr ? FileKind::none : node->folder ? FileKind::folder : FileKind::file;
 }
 
-std::vector<std::string> SimulatedFileSystem::names_in(const Path& folder) const {
+std::vector<FolderEntry> SimulatedFileSystem::entries_of(const Location& folder) const {
   const std::scoped_lock lock(mutex_);
-  std::vector<std::string> names;
-  if (const auto node = find(folder)) {
-    for (const auto& [name, child] : node->names) names.push_back(name);
+  std::vector<FolderEntry> entries;
+  for (const auto& [name, child] : folder_at(folder)->names) {
+    entries.push_back({.name = name, .kind = child->folder ? FileKind::folder : FileKind::file});
   }
-  return names;
+  return entries;
 }
 
 std::shared_ptr<SimulatedFileSystem::Node> SimulatedFileSystem::survivor(const Node& node, double keep,
@@ -226,15 +227,15 @@ std::int64_t SimulatedFileSystem::calls() const {
   return calls_;
 }
 
-std::vector<std::byte>& SimulatedFileSystem::content(const Path& path) {
+std::vector<std::byte>& SimulatedFileSystem::content(const Location& path) {
   const auto node = find(path);
   if (node == nullptr) fail(path, ENOENT);
   return node->content;
 }
 
-std::vector<FileSystem::Path> SimulatedFileSystem::files() const {
-  std::vector<Path> paths;
-  const std::function<void(const Node&, const Path&)> visit = [&](const Node& node, const Path& path) {
+std::vector<Location> SimulatedFileSystem::files() const {
+  std::vector<Location> paths;
+  const std::function<void(const Node&, const Location&)> visit = [&](const Node& node, const Location& path) {
     if (!node.folder) paths.push_back(path);
     for (const auto& [name, child] : node.names) visit(*child, path / name);
   };

@@ -23,21 +23,21 @@ struct PowerLost : std::runtime_error {
 
 using ReadObserver = std::function<void(std::span<std::byte> bytes)>;
 
-// A file system in memory that loses, when the power goes, what was not synced: any of the pages of a file written since its
-// sync, any of the names created, renamed or removed in a folder since its sync, each by chance. As strict as POSIX allows. A
-// write that fails has written half.
+// A file system in memory, whatever the scheme of its locations, that loses, when the power goes, what was not synced: any of
+// the pages of a file written since its sync, any of the names created, renamed or removed in a folder since its sync, each by
+// chance. As strict as POSIX allows. A write that fails has written half.
 class SimulatedFileSystem final : public FileSystem {
  public:
   SimulatedFileSystem();
 
-  std::unique_ptr<OutputFile> create(const Path& path) override;
-  std::unique_ptr<InputFile> open(const Path& path) const override;
-  void create_folder(const Path& path) override;
-  void rename(const Path& from, const Path& to) override;
-  void sync_folder(const Path& path) override;
-  void remove_all(const Path& path) override;
-  bool exists(const Path& path) const override;
-  std::vector<std::string> names_in(const Path& folder) const override;
+  std::unique_ptr<OutputFile> create(const Location& path) override;
+  std::unique_ptr<InputFile> open(const Location& path) const override;
+  void create_folder(const Location& path) override;
+  void rename(const Location& from, const Location& to) override;
+  void sync_folder(const Location& path) override;
+  void remove_all(const Location& path) override;
+  FileKind kind_of(const Location& path) const override;
+  std::vector<FolderEntry> entries_of(const Location& folder) const override;
 
   // Calls that change something are counted from 1 on.
   std::int64_t calls() const;
@@ -52,8 +52,8 @@ class SimulatedFileSystem final : public FileSystem {
   void observe_reads(ReadObserver observer) { observer_ = std::move(observer); }
 
   // Changes files on purpose.
-  std::vector<std::byte>& content(const Path& path);
-  std::vector<Path> files() const;
+  std::vector<std::byte>& content(const Location& path);
+  std::vector<Location> files() const;
 
  private:
   friend class SimulatedOutput;
@@ -72,9 +72,9 @@ class SimulatedFileSystem final : public FileSystem {
     std::vector<Change> changes;
   };
 
-  std::shared_ptr<Node> find(const Path& path) const;
-  std::shared_ptr<Node> folder_at(const Path& path) const;
-  void change(const Path& path);  // counts a call; throws where it is to fail
+  std::shared_ptr<Node> find(const Location& path) const;
+  std::shared_ptr<Node> folder_at(const Location& path) const;
+  void change(const Location& path);  // counts a call; throws where it is to fail
   static void apply(Node& folder, const Change& change);
   static std::shared_ptr<Node> survivor(const Node& node, double keep, std::mt19937_64& random);
 

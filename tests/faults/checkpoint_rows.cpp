@@ -135,7 +135,7 @@ class Damage {
     const std::size_t file = below(files_.size());
     auto& content = system_.content(files_[file]);
     const std::size_t size = content.size();
-    const std::string name = files_[file].filename().string();
+    const std::string name = files_[file].name();
     switch (std::discrete_distribution<int>({80, 10, 6, 2, 2})(random)) {
       case 0: {
         const std::size_t at = below(size);
@@ -154,7 +154,7 @@ class Damage {
       case 3: {
         const std::size_t other = below(files_.size());
         std::swap(content, system_.content(files_[other]));
-        what_ = fmt::format("{} and {} swapped", name, files_[other].filename().string());
+        what_ = fmt::format("{} and {} swapped", name, files_[other].name());
         return;
       }
       default:
@@ -173,7 +173,7 @@ class Damage {
   }
 
   SimulatedFileSystem& system_;
-  std::vector<FileSystem::Path> files_;
+  std::vector<Location> files_;
   std::vector<std::vector<std::byte>> before_;
   std::size_t missing_ = static_cast<std::size_t>(-1);
   std::string what_;

@@ -2,7 +2,6 @@
 
 #include <signal.h>
 
-#include <filesystem>
 #include <utility>
 
 namespace trireme::tests {
@@ -52,47 +51,47 @@ class KilledOutput final : public OutputFile {
   std::unique_ptr<OutputFile> real_;
 };
 
-std::unique_ptr<OutputFile> KillingFileSystem::create(const Path& path) {
+std::unique_ptr<OutputFile> KillingFileSystem::create(const Location& path) {
   const Call call(*this);
   return std::make_unique<KilledOutput>(*this, real_->create(path));
 }
 
-std::unique_ptr<InputFile> KillingFileSystem::open(const Path& path) const {
+std::unique_ptr<InputFile> KillingFileSystem::open(const Location& path) const {
   const Call call(*this);
   return real_->open(path);
 }
 
-void KillingFileSystem::create_folder(const Path& path) {
+void KillingFileSystem::create_folder(const Location& path) {
   const Call call(*this);
   real_->create_folder(path);
 }
 
-void KillingFileSystem::rename(const Path& from, const Path& to) {
+void KillingFileSystem::rename(const Location& from, const Location& to) {
   const Call call(*this);
   real_->rename(from, to);
 }
 
-void KillingFileSystem::sync_folder(const Path& path) {
+void KillingFileSystem::sync_folder(const Location& path) {
   const Call call(*this);
   real_->sync_folder(path);
 }
 
-void KillingFileSystem::remove_all(const Path& path) {
-  if (std::filesystem::is_directory(path)) {
+void KillingFileSystem::remove_all(const Location& path) {
+  if (is_folder(path)) {
     for (const std::string& name : real_->names_in(path)) remove_all(path / name);
   }
   const Call call(*this);
   real_->remove_all(path);
 }
 
-bool KillingFileSystem::exists(const Path& path) const {
+FileKind KillingFileSystem::kind_of(const Location& path) const {
   const Call call(*this);
-  return real_->exists(path);
+  return real_->kind_of(path);
 }
 
-std::vector<std::string> KillingFileSystem::names_in(const Path& folder) const {
+std::vector<FolderEntry> KillingFileSystem::entries_of(const Location& folder) const {
   const Call call(*this);
-  return real_->names_in(folder);
+  return real_->entries_of(folder);
 }
 
 }  // namespace trireme::tests

@@ -21,14 +21,14 @@ class KillingFileSystem final : public FileSystem {
  public:
   explicit KillingFileSystem(KillPoint point) : point_(point) {}
 
-  std::unique_ptr<OutputFile> create(const Path& path) override;
-  std::unique_ptr<InputFile> open(const Path& path) const override;
-  void create_folder(const Path& path) override;
-  void rename(const Path& from, const Path& to) override;
-  void sync_folder(const Path& path) override;
-  void remove_all(const Path& path) override;
-  bool exists(const Path& path) const override;
-  std::vector<std::string> names_in(const Path& folder) const override;
+  std::unique_ptr<OutputFile> create(const Location& path) override;
+  std::unique_ptr<InputFile> open(const Location& path) const override;
+  void create_folder(const Location& path) override;
+  void rename(const Location& from, const Location& to) override;
+  void sync_folder(const Location& path) override;
+  void remove_all(const Location& path) override;
+  FileKind kind_of(const Location& path) const override;
+  std::vector<FolderEntry> entries_of(const Location& folder) const override;
 
   std::int64_t calls() const { return calls_; }
 

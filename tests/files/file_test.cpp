@@ -14,6 +14,7 @@
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
+#include "trireme/files/file_system.hpp"
 
 using namespace trireme;
 

@@ -115,6 +115,19 @@ class CheckLayers(unittest.TestCase):
         files = {f"src/middle/n{number}.hpp": "\n" * 400 for number in range(15)}
         self.refuse(files, "middle: 6004 lines")
 
+    def test_direct_opens(self):
+        for call in ("std::ifstream file(path);", "std::fopen(path, mode);", "const int file = ::open(path, 0);", "File::open(path);",
+                     "if (std::filesystem::exists(path))", "fs::is_directory(path, unknown)", "fs::directory_iterator(path)"):
+            self.refuse({"src/middle/private.hpp": f"\n{call}\n"}, "src/middle/private.hpp:2: ")
+        for call in ("// std::ifstream", "Shared::open(path);", "files->open(path);", "std::filesystem::path path;"):
+            self.assertEqual(run(CLEAN | {"src/middle/private.hpp": call}), (0, ""))
+        self.refuse({"examples/a.cpp": "std::ofstream file;\n"}, "examples/a.cpp:1: std::ofstream")
+        named = {"ARCHITECTURE.md": ARCHITECTURE + "\n| opens files by itself | why |\n|---|---|\n| `middle/private.hpp` | pipes |\n"}
+        self.refuse(named, "middle/private.hpp opens no file by itself any more")
+        self.assertEqual(run(CLEAN | named | {"src/middle/private.hpp": "std::ifstream file;"}), (0, ""))
+        files = {"ARCHITECTURE.md": ARCHITECTURE.replace("base\n```", "base files\n```"), "src/files/f.cpp": "::open(path);\n"}
+        self.assertEqual(run(CLEAN | files), (0, ""))
+
     def test_exports(self):
         self.refuse({"include/trireme/base/a.hpp": "\nnamespace trireme::base {\n"},
                     "include/trireme/base/a.hpp:2: a public header writes namespace trireme TRIREME_EXPORT {")

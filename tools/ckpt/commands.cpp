@@ -130,7 +130,10 @@ std::string extract(checkpoint::Configuration& options, const char* name) {
   return found.empty() ? "-" : found.mapped();
 }
 
-std::string date_of(const fs::path& file) {
+// Other file systems have no dates.
+std::string date_of(const Location& location) {
+  if (!location.is_file_path()) return "-";
+  const fs::path file = location;
   struct stat status {};
   std::tm time{};
   if (stat(file.c_str(), &status) != 0 || gmtime_r(&status.st_mtime, &time) == nullptr) return "-";
@@ -152,7 +155,7 @@ int list(const std::string& directory) {
     const std::string program = extract(options, "program");
     options.erase("seconds_of_run");
     fmt::print("{:>10}  {:<20}  {:>10}  {:<12}  {:>9.1f}  {}\n", step, date_of(reader.folder() / "manifest.json"), loss,
-               program, 1e-6 * static_cast<double>(bytes_of(reader.manifest())), reader.folder().filename().string());
+               program, 1e-6 * static_cast<double>(bytes_of(reader.manifest())), reader.folder().name());
     for (const auto& [name, value] : options) {
       const auto old = before.find(name);
       if (old == before.end() || old->second != value) fmt::print("{:>12}{} = {}\n", "", name, value);

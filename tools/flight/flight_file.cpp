@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 using namespace trireme::comm;
 
@@ -31,12 +31,12 @@ T read_as(const std::vector<std::byte>& bytes, std::size_t offset) {
 }
 
 std::vector<std::byte> content_of(const std::filesystem::path& path) {
-  const trireme::File file = trireme::File::open(path);
+  const auto file = trireme::open_file(path);
   constexpr std::uint64_t most = trireme::comm::flight_bytes(most_groups, most_entries);
-  const std::uint64_t size = file.size();
+  const std::uint64_t size = file->size();
   expect(size <= most, path, "no file of a flight recorder: {} bytes", size);
   std::vector<std::byte> bytes(size);
-  file.read_at(bytes, 0);
+  file->read_at(bytes, 0);
   return bytes;
 }
 

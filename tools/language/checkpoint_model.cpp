@@ -7,7 +7,6 @@
 #include <chrono>
 #include <set>
 #include <span>
-#include <system_error>
 #include <thread>
 
 #include "trireme/checkpoint/checkpoint_reader.hpp"
@@ -17,26 +16,16 @@
 
 using namespace trireme;
 using checkpoint::CheckpointReader;
-namespace fs = std::filesystem;
 
 namespace {
 
 constexpr const char* model_prefix = "model.";
 constexpr std::int64_t none = -1;
 
-bool is_there(const fs::path& path) {
-  std::error_code unknown;
-  return fs::exists(path, unknown);
-}
-
 // The folder of a checkpoint without links and dots, as "." in it.
-fs::path real_path(const fs::path& checkpoint) {
-  std::error_code failure;
-  const fs::path real = fs::canonical(checkpoint, failure);
-  return failure ? checkpoint : real;
-}
+Location real_folder(const Location& checkpoint) { return file_system_of(checkpoint)->real(checkpoint); }
 
-fs::path run_of(const fs::path& checkpoint) { return real_path(checkpoint).parent_path(); }
+Location run_of(const Location& checkpoint) { return real_folder(checkpoint).parent(); }
 
 std::int64_t setting_of(const CheckpointReader& reader, const char* name) {
   const auto& settings = reader.manifest().configuration;
@@ -55,7 +44,7 @@ std::int64_t from_first(const Group& world, std::int64_t value) {
 // Looks for checkpoints on rank 0.
 class Steps {
  public:
-  explicit Steps(fs::path run) : run_(std::move(run)), watch_(run_) {}
+  explicit Steps(Location run) : run_(std::move(run)), watch_(run_) {}
 
   // The newest one above `after`. Waits for it as long as a job may save one; `none`: there will be no other.
   std::int64_t next(std::int64_t after, bool waits) {
@@ -68,22 +57,21 @@ class Steps {
   }
 
  private:
-  fs::path run_;
+  Location run_;
   checkpoint::ClaimWatch watch_;
 };
 
 }  // namespace
 
-bool is_checkpoint(const fs::path& path) { return is_there(path / "manifest.json"); }
+bool is_checkpoint(const Location& path) { return is_there(path / "manifest.json"); }
 
-bool is_run(const fs::path& path) {
-  std::error_code unknown;
-  if (!fs::is_directory(path, unknown) || is_there(path / "config.json") || is_checkpoint(path)) return false;
+bool is_run(const Location& path) {
+  if (!is_folder(path) || is_there(path / "config.json") || is_checkpoint(path)) return false;
   return !checkpoint::committed_steps(path).empty() || checkpoint::ClaimWatch(path).is_held();
 }
 
-fs::path description_of(const fs::path& checkpoint) {
-  const fs::path description = run_of(checkpoint) / "model";
+Location description_of(const Location& checkpoint) {
+  const Location description = run_of(checkpoint) / "model";
   if (is_there(description / "config.json")) return description;
   const CheckpointReader reader(checkpoint);
   const auto program = reader.manifest().configuration.find("program");
@@ -94,7 +82,7 @@ fs::path description_of(const fs::path& checkpoint) {
                .hint = "those of train_lm, train_vit and train_gpt do; of others name a folder of transformers"});
 }
 
-models::GptOptions gpt_options_of(const fs::path& checkpoint) {
+models::GptOptions gpt_options_of(const Location& checkpoint) {
   const CheckpointReader reader(checkpoint);
   const auto* embedding = reader.find("model.transformer.wte.weight");
   require(embedding != nullptr && embedding->shape.size() == 2, "{} holds no GPT of train_gpt", checkpoint.string());
@@ -105,7 +93,7 @@ models::GptOptions gpt_options_of(const fs::path& checkpoint) {
           .vocabulary = embedding->shape[0]};
 }
 
-void load_checkpoint(Model& model, const fs::path& checkpoint, const Group& world) {
+void load_checkpoint(Model& model, const Location& checkpoint, const Group& world) {
   State state;
   model.store().add_to(state, model_prefix);
   const auto compare = [&] {
@@ -123,11 +111,11 @@ void load_checkpoint(Model& model, const fs::path& checkpoint, const Group& worl
   };
   world.agree(compare, "compare a checkpoint with its model");
   checkpoint::Checkpoints(world, {.directory = run_of(checkpoint)})
-      .load_folder(real_path(checkpoint).filename().string(), state, {.whole = false});
+      .load_folder(real_folder(checkpoint).name(), state, {.whole = false});
 }
 
-void for_each_model(const Group& world, const fs::path& path, bool watch,
-                    const std::function<void(const fs::path& folder, std::optional<std::int64_t> step)>& body) {
+void for_each_model(const Group& world, const Location& path, bool watch,
+                    const std::function<void(const Location& folder, std::optional<std::int64_t> step)>& body) {
   bool run = false;
   const auto look = [&] { run = world.rank() == 0 && is_run(path); };
   world.agree(look, "look for checkpoints");
@@ -144,7 +132,7 @@ void for_each_model(const Group& world, const fs::path& path, bool watch,
     step = from_first(world, step);
     require(step != none || done != none, "{} holds no checkpoint", path.string());
     if (step == none) return;
-    const fs::path folder = checkpoint::checkpoint_folder(path, step);
+    const Location folder = checkpoint::checkpoint_folder(path, step);
     try {
       body(folder, step);
     } catch (const Error& error) {

@@ -117,8 +117,7 @@ std::string evaluate_choices(const Model& model, const std::vector<Question>& qu
 }  // namespace
 
 template <typename P, typename D>
-void evaluate(const Group& world, const EvaluateProgram& program, const std::filesystem::path& path,
-              std::optional<std::int64_t> step) {
+void evaluate(const Group& world, const EvaluateProgram& program, const Location& path, std::optional<std::int64_t> step) {
   ModelFolder folder;
   TextCoding coding;
   Measured measured;
@@ -149,9 +148,9 @@ void evaluate(const Group& world, const EvaluateProgram& program, const std::fil
   });
 }
 
-template void evaluate<Float32, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+template void evaluate<Float32, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const Location&,
                                                 std::optional<std::int64_t>);
-template void evaluate<MixedBfloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+template void evaluate<MixedBfloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const Location&,
                                                       std::optional<std::int64_t>);
-template void evaluate<MixedFloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+template void evaluate<MixedFloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const Location&,
                                                      std::optional<std::int64_t>);

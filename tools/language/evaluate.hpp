@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,5 +30,5 @@ std::string line_of_choices(std::size_t right, std::size_t right_by_length, std:
 
 // `path`: a folder of transformers or a checkpoint, of that step.
 template <typename P, typename D>
-void evaluate(const trireme::Group& world, const EvaluateProgram& program, const std::filesystem::path& path,
+void evaluate(const trireme::Group& world, const EvaluateProgram& program, const trireme::Location& path,
               std::optional<std::int64_t> step);

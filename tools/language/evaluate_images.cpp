@@ -50,7 +50,7 @@ data::ImageDataset read_share(const Group& world, const EvaluateProgram& program
   return images.part(share.begin, share.count());
 }
 
-data::Normalization normalization_of(const std::filesystem::path& folder) {
+data::Normalization normalization_of(const Location& folder) {
   std::optional<data::Normalization> known = models::image_normalization(folder);
   if (!known) {
     throw Error({.code = ErrorCode::io,
@@ -64,7 +64,7 @@ data::Normalization normalization_of(const std::filesystem::path& folder) {
 }  // namespace
 
 template <typename P, typename D>
-void evaluate_images(const Group& world, const EvaluateProgram& program, const std::filesystem::path& path,
+void evaluate_images(const Group& world, const EvaluateProgram& program, const Location& path,
                      std::optional<std::int64_t> step) {
   ModelFolder folder;
   models::VisionTransformerOptions options;
@@ -93,9 +93,9 @@ void evaluate_images(const Group& world, const EvaluateProgram& program, const s
   std::fflush(stdout);
 }
 
-template void evaluate_images<Float32, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+template void evaluate_images<Float32, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const Location&,
                                                        std::optional<std::int64_t>);
-template void evaluate_images<MixedBfloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+template void evaluate_images<MixedBfloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const Location&,
                                                              std::optional<std::int64_t>);
-template void evaluate_images<MixedFloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const std::filesystem::path&,
+template void evaluate_images<MixedFloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&, const Location&,
                                                             std::optional<std::int64_t>);

@@ -10,5 +10,5 @@ std::string line_of_images(const trireme::Mean& right, const trireme::Mean& top_
 
 // Measures a vision transformer on labelled images, of which each rank takes its share.
 template <typename P, typename D>
-void evaluate_images(const trireme::Group& world, const EvaluateProgram& program, const std::filesystem::path& path,
+void evaluate_images(const trireme::Group& world, const EvaluateProgram& program, const trireme::Location& path,
                      std::optional<std::int64_t> step);

@@ -152,8 +152,7 @@ void generate(const Model& model, const ProcessMesh& mesh, const GenerateProgram
 }  // namespace
 
 template <typename P, typename D>
-void generate(const Group& world, const GenerateProgram& program, const std::filesystem::path& path,
-              std::optional<std::int64_t> step) {
+void generate(const Group& world, const GenerateProgram& program, const Location& path, std::optional<std::int64_t> step) {
   const int tensor = program.tensor_parallel > 0 ? program.tensor_parallel : world.size();
   require(world.size() % tensor == 0, "--tensor-parallel {} does not divide the {} ranks", tensor, world.size());
   const ProcessMesh mesh(world, {.tensor = tensor});
@@ -166,9 +165,9 @@ void generate(const Group& world, const GenerateProgram& program, const std::fil
                    [&](const auto& model) { generate(model, mesh, program, folder, step); });
 }
 
-template void generate<Float32, TRIREME_DEVICE>(const Group&, const GenerateProgram&, const std::filesystem::path&,
+template void generate<Float32, TRIREME_DEVICE>(const Group&, const GenerateProgram&, const Location&,
                                                 std::optional<std::int64_t>);
-template void generate<MixedBfloat16, TRIREME_DEVICE>(const Group&, const GenerateProgram&, const std::filesystem::path&,
+template void generate<MixedBfloat16, TRIREME_DEVICE>(const Group&, const GenerateProgram&, const Location&,
                                                       std::optional<std::int64_t>);
-template void generate<MixedFloat16, TRIREME_DEVICE>(const Group&, const GenerateProgram&, const std::filesystem::path&,
+template void generate<MixedFloat16, TRIREME_DEVICE>(const Group&, const GenerateProgram&, const Location&,
                                                      std::optional<std::int64_t>);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,5 +27,5 @@ std::string line_of(const std::string& prompt, const std::string& text);
 
 // `path`: a folder of transformers or a checkpoint, of that step.
 template <typename P, typename D>
-void generate(const trireme::Group& world, const GenerateProgram& program, const std::filesystem::path& path,
+void generate(const trireme::Group& world, const GenerateProgram& program, const trireme::Location& path,
               std::optional<std::int64_t> step);

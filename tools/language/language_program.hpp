@@ -6,6 +6,7 @@
 #include "command_line.hpp"
 #include "trireme/comm/base/group.hpp"
 #include "trireme/device/with_device.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/parallel/model_context.hpp"
 #include "trireme/precision/policy.hpp"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 #include "trireme/files/json_fault.hpp"
 
 using namespace trireme;
@@ -11,8 +11,8 @@ using nlohmann::json;
 
 namespace {
 
-json read_object(const std::filesystem::path& path) {
-  const std::string text = File::open(path).content();
+json read_object(const Location& path) {
+  const std::string text = open_file(path)->content();
   const json object = json::parse(text, nullptr, false);
   require(object.is_object(), "{} is no JSON object{}", path.string(), why_no_json(text));
   return object;
@@ -38,18 +38,17 @@ std::vector<std::int32_t> tokens_of(const json& config) {
 
 }  // namespace
 
-ModelFolder read_model_folder(const std::filesystem::path& path, const std::filesystem::path& adapter,
+ModelFolder read_model_folder(const Location& path, const Location& adapter,
                               const std::map<models::Family, std::string>& refused) {
-  std::error_code unknown;
-  require(std::filesystem::is_directory(path, unknown),
+  require(is_folder(path),
           "{} is no folder: a model is a folder of transformers, with config.json and model.safetensors, or a checkpoint",
           path.string());
   const bool saved = is_checkpoint(path);
   ModelFolder folder{.path = saved ? description_of(path) : path, .checkpoint = saved ? path : "", .adapter = adapter};
   folder.family = folder.path.empty() ? models::Family::gpt2 : models::family_of(folder.path, refused);
   if (folder.path.empty()) return folder;
-  const std::filesystem::path generation = folder.path / "generation_config.json";
-  if (std::filesystem::exists(generation, unknown)) folder.stop = tokens_of(read_object(generation));
+  const Location generation = folder.path / "generation_config.json";
+  if (is_there(generation)) folder.stop = tokens_of(read_object(generation));
   if (folder.stop.empty()) folder.stop = tokens_of(read_object(folder.path / "config.json"));
   return folder;
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,14 +16,14 @@
 
 // A folder of transformers, or a checkpoint, as far as a program has to know which model it holds.
 struct ModelFolder {
-  std::filesystem::path path;        // of config.json and the tokenizer; empty: the checkpoint says all
-  std::filesystem::path checkpoint;  // whose weights are taken; empty: those in path
-  std::filesystem::path adapter;     // of PEFT; empty: none
+  trireme::Location path;        // of config.json and the tokenizer; empty: the checkpoint says all
+  trireme::Location checkpoint;  // whose weights are taken; empty: those in path
+  trireme::Location adapter;     // of PEFT; empty: none
   trireme::models::Family family = {};
   std::vector<std::int32_t> stop = {};  // eos_token_id of generation_config.json, or of config.json
 };
 // `refused`: families that the program does not take, and what it says of them.
-ModelFolder read_model_folder(const std::filesystem::path& path, const std::filesystem::path& adapter,
+ModelFolder read_model_folder(const trireme::Location& path, const trireme::Location& adapter,
                               const std::map<trireme::models::Family, std::string>& refused = {});
 
 // Fills the model with the weights of the folder, or of its checkpoint. Collective.

@@ -29,14 +29,14 @@ std::vector<std::int32_t> read_numbers(std::string_view text) {
   }
 }
 
-tokenizers::Tokenizer tokenizer_of(const std::string& named, const std::filesystem::path& folder) {
+tokenizers::Tokenizer tokenizer_of(const std::string& named, const Location& folder) {
   if (named.empty() && tokenizers::has_tokenizer(folder)) return tokenizers::read_tokenizer(folder);
   return named.empty() || named == "byte" ? tokenizers::Tokenizer::bytes() : tokenizers::read_tokenizer(named);
 }
 
 }  // namespace
 
-TextCoding coding_of(const LanguageOptions& options, const std::filesystem::path& folder) {
+TextCoding coding_of(const LanguageOptions& options, const Location& folder) {
   if (options.tokens == "number") {
     return {.joins_words = false,
             .encode = [](std::string_view text, bool) { return read_numbers(text); },

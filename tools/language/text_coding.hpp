@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
@@ -25,4 +24,4 @@ struct TextCoding {
 };
 
 // `folder`: the model's.
-TextCoding coding_of(const LanguageOptions& options, const std::filesystem::path& folder);
+TextCoding coding_of(const LanguageOptions& options, const trireme::Location& folder);

@@ -94,12 +94,10 @@ int main(int argc, char** argv) {
   return launch_language_program(app, argc, argv, program, [&](const Group& world) {
     require(!program.text.empty() || !program.choices.empty() || !program.images.empty(),
             "--text, --choices or --images is missing");
-    for_each_model(world, program.folder, program.watch,
-                   [&](const std::filesystem::path& path, std::optional<std::int64_t> step) {
-                     program.with_types([&]<typename P, typename D>(P, D) {
-                       program.images.empty() ? evaluate<P, D>(world, program, path, step)
-                                              : evaluate_images<P, D>(world, program, path, step);
-                     });
-                   });
+    for_each_model(world, program.folder, program.watch, [&](const Location& path, std::optional<std::int64_t> step) {
+      program.with_types([&]<typename P, typename D>(P, D) {
+        program.images.empty() ? evaluate<P, D>(world, program, path, step) : evaluate_images<P, D>(world, program, path, step);
+      });
+    });
   });
 }

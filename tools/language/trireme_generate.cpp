@@ -68,9 +68,8 @@ int main(int argc, char** argv) {
   app.add_flag("--timing", program.timing, "tell the time on stderr");
   return launch_language_program(app, argc, argv, program, [&](const Group& world) {
     require(!program.prompt.empty() || !program.prompts.empty(), "--prompt or --prompts is missing");
-    for_each_model(world, program.folder, program.watch,
-                   [&](const std::filesystem::path& path, std::optional<std::int64_t> step) {
-                     program.with_types([&]<typename P, typename D>(P, D) { generate<P, D>(world, program, path, step); });
-                   });
+    for_each_model(world, program.folder, program.watch, [&](const Location& path, std::optional<std::int64_t> step) {
+      program.with_types([&]<typename P, typename D>(P, D) { generate<P, D>(world, program, path, step); });
+    });
   });
 }

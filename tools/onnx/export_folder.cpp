@@ -6,7 +6,7 @@
 #include "model_folder.hpp"
 #include "trireme/checkpoint/checkpoint_reader.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 #include "trireme/models/folders/hugging_face.hpp"
 #include "trireme/nn/weights/lora.hpp"
 
@@ -41,20 +41,19 @@ void language_model(const auto& model, onnx::Example& example) {
 std::map<std::string, std::string> metadata_of(const ModelFolder& folder) {
   std::map<std::string, std::string> metadata{{"model_type", models::model_type(folder.path)}};
   const auto add = [&](const char* name) {
-    std::error_code unknown;
-    if (std::filesystem::exists(folder.path / name, unknown)) metadata[name] = File::open(folder.path / name).content();
+    if (is_there(folder.path / name)) metadata[name] = open_file(folder.path / name)->content();
   };
   for (const char* name : {"tokenizer.json", "tokenizer_config.json", "preprocessor_config.json"}) add(name);
   if (!metadata.contains("tokenizer.json")) {
     for (const char* name : {"vocab.txt", "vocab.json", "merges.txt", "added_tokens.json"}) add(name);
   }
-  const nlohmann::json config = nlohmann::json::parse(File::open(folder.path / "config.json").content(), nullptr, false);
+  const nlohmann::json config = nlohmann::json::parse(open_file(folder.path / "config.json")->content(), nullptr, false);
   if (config.is_object() && config.contains("id2label")) metadata["id2label"] = config.at("id2label").dump();
   return metadata;
 }
 
 // One tensor of a checkpoint's shards after the other.
-void load_checkpoint(Model& model, const std::filesystem::path& run) {
+void load_checkpoint(Model& model, const Location& run) {
   const checkpoint::CheckpointReader reader(checkpoint::newest_folder(run));
   for (const checkpoint::SavedTensor& tensor : reader.manifest().tensors) {
     require(!nn::is_of_adapter(tensor.name),

@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace {
 

@@ -18,6 +18,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/exit_code.hpp"
 #include "trireme/core/stopwatch.hpp"
+#include "trireme/files/location.hpp"
 #include "verdict.hpp"
 
 namespace {
@@ -75,6 +76,7 @@ void note_end(Job& job) {
 
 SupervisorOptions complete(SupervisorOptions options) {
   if (options.checkpoints.empty()) options.checkpoints = option_of(options.command, "--checkpoint-dir").value_or("");
+  options.checkpoints = trireme::Location(options.checkpoints);  // file:/run is /run; another scheme is an error
   return options;
 }
 

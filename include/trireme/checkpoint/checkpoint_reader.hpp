@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,9 +17,10 @@ namespace checkpoint {
 class CheckpointReader {
  public:
   // Reads the manifest in a folder "step-...". Error{io, corrupt_file, not_available} names it.
-  explicit CheckpointReader(std::filesystem::path folder, std::shared_ptr<FileSystem> file_system = posix_file_system());
+  explicit CheckpointReader(const Location& folder) : CheckpointReader(folder, file_system_of(folder)) {}
+  CheckpointReader(Location folder, std::shared_ptr<FileSystem> file_system);
 
-  const std::filesystem::path& folder() const { return folder_; }
+  const Location& folder() const { return folder_; }
   const Manifest& manifest() const { return manifest_; }
   const SavedTensor* find(std::string_view name) const;  // null when there is none
 
@@ -31,7 +31,7 @@ class CheckpointReader {
   std::vector<std::string> problems() const;
 
  private:
-  std::filesystem::path folder_;
+  Location folder_;
   std::shared_ptr<FileSystem> files_;
   Manifest manifest_;
 };

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,33 +21,36 @@ namespace checkpoint {
 using Configuration = std::map<std::string, std::string>;
 
 struct CheckpointOptions {
-  std::filesystem::path directory;     // on a file system that all ranks share
+  Location directory;                  // on a file system that all ranks share
   int keep = 3;                        // so many of the newest stay; 2 or more
   bool asynchronous = true;            // a thread of each rank writes while training goes on, from a copy of the state
   std::int64_t chunk_bytes = 1 << 20;  // that have a checksum of their own; a multiple of 8
   int threads = 2;                     // of each rank that load: one computes while another waits for the disk
-  std::shared_ptr<FileSystem> file_system = posix_file_system();
+  std::shared_ptr<FileSystem> file_system = nullptr;  // null: that of the directory
 };
+
+// What these options name, or that of the directory.
+std::shared_ptr<FileSystem> file_system_of(const CheckpointOptions& options);
 
 // Steps of the committed checkpoints in a directory, ascending: of the folders "step-000000123" that have a manifest. What is
 // not done yet, or was left half done by a killed job, has other names and does not count.
-std::vector<std::int64_t> committed_steps(const std::filesystem::path& directory,
-                                          const FileSystem& file_system = *posix_file_system());
+std::vector<std::int64_t> committed_steps(const Location& directory, const FileSystem& file_system);
+std::vector<std::int64_t> committed_steps(const Location& directory);
 
 // The folder of a committed checkpoint: "step-000000123", with "-2" and so on behind where a step was saved again. Its manifest
 // is manifest.json there.
-std::filesystem::path checkpoint_folder(const std::filesystem::path& directory, std::int64_t step,
-                                        const FileSystem& file_system = *posix_file_system());
+Location checkpoint_folder(const Location& directory, std::int64_t step, const FileSystem& file_system);
+Location checkpoint_folder(const Location& directory, std::int64_t step);
 
 // Of a folder of a checkpoint that folder, of a directory of checkpoints the newest one's. Error where it is neither.
-std::filesystem::path newest_folder(const std::filesystem::path& run);
+Location newest_folder(const Location& run);
 
 // Both are for directories that no job uses, and give the names of what they have removed: all but the newest checkpoints, with
 // those that a run has put aside; what killed jobs left half done.
-std::vector<std::string> prune(const std::filesystem::path& directory, int keep,
-                               FileSystem& file_system = *posix_file_system());
-std::vector<std::string> remove_unfinished(const std::filesystem::path& directory,
-                                           FileSystem& file_system = *posix_file_system());
+std::vector<std::string> prune(const Location& directory, int keep, FileSystem& file_system);
+std::vector<std::string> prune(const Location& directory, int keep);
+std::vector<std::string> remove_unfinished(const Location& directory, FileSystem& file_system);
+std::vector<std::string> remove_unfinished(const Location& directory);
 
 struct LoadedCheckpoint {
   std::int64_t step = 0;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <filesystem>
 #include <memory>
 
 #include "trireme/comm/base/group.hpp"
@@ -24,8 +23,9 @@ struct ClaimTimes {
 class Claim {
  public:
   // Makes the directory. Error{invalid_argument} names the job that writes there now. Collective.
-  Claim(const Group& group, const std::filesystem::path& directory,
-        const std::shared_ptr<FileSystem>& file_system = posix_file_system(), const ClaimTimes& times = {});
+  Claim(const Group& group, const Location& directory, const std::shared_ptr<FileSystem>& file_system,
+        const ClaimTimes& times = {});
+  Claim(const Group& group, const Location& directory) : Claim(group, directory, file_system_of(directory)) {}
   ~Claim();
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
@@ -43,8 +43,8 @@ class Claim {
 // For who waits for the checkpoints of a job: whether one saves into a directory still.
 class ClaimWatch {
  public:
-  explicit ClaimWatch(std::filesystem::path directory, std::shared_ptr<FileSystem> file_system = posix_file_system(),
-                      const ClaimTimes& times = {});
+  ClaimWatch(Location directory, std::shared_ptr<FileSystem> file_system, const ClaimTimes& times = {});
+  explicit ClaimWatch(const Location& directory) : ClaimWatch(directory, file_system_of(directory)) {}
   ~ClaimWatch();
   ClaimWatch(const ClaimWatch&) = delete;
   ClaimWatch& operator=(const ClaimWatch&) = delete;
@@ -55,15 +55,15 @@ class ClaimWatch {
  private:
   struct Seen;
 
-  std::filesystem::path directory_;
+  Location directory_;
   std::shared_ptr<FileSystem> files_;
   ClaimTimes times_;
   std::unique_ptr<Seen> seen_;
 };
 
 // For who changes a directory without a claim: the same Error where a job writes there now.
-void require_unclaimed(const std::filesystem::path& directory, FileSystem& file_system = *posix_file_system(),
-                       const ClaimTimes& times = {});
+void require_unclaimed(const Location& directory, FileSystem& file_system, const ClaimTimes& times = {});
+inline void require_unclaimed(const Location& directory) { require_unclaimed(directory, *file_system_of(directory)); }
 
 }  // namespace checkpoint
 }  // namespace trireme

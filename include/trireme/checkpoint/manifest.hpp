@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
@@ -14,6 +13,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/core/shape.hpp"
+#include "trireme/files/location.hpp"
 
 // What a checkpoint's manifest says: which elements of which tensors lie in which file. Nothing in it depends on the number of
 // ranks that wrote it or that will read it.
@@ -84,7 +84,7 @@ std::string to_text(const Manifest& manifest);
 
 // Checks everything that can be checked without the files. Error{corrupt_file} names `path` and what is wrong;
 // Error{not_available} when a later version wrote what this one can't read.
-Manifest parse_manifest(std::string_view text, const std::filesystem::path& path);
+Manifest parse_manifest(std::string_view text, const Location& path);
 
 }  // namespace checkpoint
 }  // namespace trireme

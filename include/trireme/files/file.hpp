@@ -11,7 +11,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// An open regular file. Whatever the operating system refuses is an Error{io} with the path and errno.
+// An open regular file of this machine, of which posix_file_system() is made. Whatever the operating system refuses is an
+// Error{io} with the path and errno. Readers take open_file() (files/file_system.hpp), which knows other file systems too.
 class File {
  public:
   static File open(const std::filesystem::path& path);    // to read
@@ -42,27 +43,6 @@ class File {
 
   std::filesystem::path path_;
   int descriptor_ = -1;
-};
-
-// Writes a file so that `path` holds either its old content or all of the new one: the bytes go to a temporary file beside
-// it, which commit() renames. Without commit() the temporary file is removed. Who replaces several files brings all of them to
-// the disk by finish() before the first is renamed.
-class FileReplacement {
- public:
-  explicit FileReplacement(std::filesystem::path path);
-  ~FileReplacement();
-  FileReplacement(const FileReplacement&) = delete;
-  FileReplacement& operator=(const FileReplacement&) = delete;
-
-  void write(std::span<const std::byte> bytes) { file_.write(bytes); }
-  void finish();  // the bytes are on the disk; none can follow
-  void commit();  // finishes
-
- private:
-  std::filesystem::path path_;
-  File file_;
-  bool finished_ = false;
-  bool committed_ = false;
 };
 
 // Gives an open file its blocks for these bytes, so that what is written there later finds room. 0, or what the system says

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 
 #include "trireme/core/export.hpp"
+#include "trireme/files/location.hpp"
 
 namespace trireme TRIREME_EXPORT {
 
@@ -24,10 +24,10 @@ struct RunStatus {
 };
 
 // One JSON object; the file always holds all of an old status or of the new one. Throws Error{io}.
-void write_run_status(const std::filesystem::path& path, const RunStatus& status);
+void write_run_status(const Location& location, const RunStatus& status);
 
 // Nothing while there is no file. Throws Error{corrupt_file} for another content.
-std::optional<RunStatus> read_run_status(const std::filesystem::path& path);
+std::optional<RunStatus> read_run_status(const Location& location);
 
 // For rank 0 of a training program, after its first step, after each committed checkpoint and at its end: writes the file that
 // TRIREME_RUN_STATUS names, where trireme-run has set it. Training goes on without: a failure is only told in the log.

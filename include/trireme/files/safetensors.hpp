@@ -2,8 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/core/tensor_ref.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme TRIREME_EXPORT {
 
@@ -35,9 +35,9 @@ struct SafetensorsEntry {
 // Error{corrupt_file} that names the file and the tensor.
 class SafetensorsFile {
  public:
-  explicit SafetensorsFile(const std::filesystem::path& path);
+  explicit SafetensorsFile(const Location& location);
 
-  const std::filesystem::path& path() const noexcept { return file_.path(); }
+  const Location& path() const noexcept { return path_; }
   std::span<const SafetensorsEntry> tensors() const noexcept { return tensors_; }  // sorted by name
   const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
 
@@ -62,18 +62,17 @@ class SafetensorsFile {
   }
 
  private:
-  File file_;
+  Location path_;
+  std::unique_ptr<InputFile> file_;
   std::vector<SafetensorsEntry> tensors_;
   SafetensorsMetadata metadata_;
 };
 
 // What a file of these tensors has ahead of their bytes, which follow in this order without gaps: for those who write it piece
 // by piece. Nothing is read through `data`. `path` is named in errors.
-std::string safetensors_header(std::span<const TensorRef> tensors, const SafetensorsMetadata& metadata,
-                               const std::filesystem::path& path);
+std::string safetensors_header(std::span<const TensorRef> tensors, const SafetensorsMetadata& metadata, const Location& path);
 
 // Writes the tensors to `path`, replacing what was there only when all is on the disk.
-void write_safetensors(const std::filesystem::path& path, std::span<const TensorRef> tensors,
-                       const SafetensorsMetadata& metadata = {});
+void write_safetensors(const Location& path, std::span<const TensorRef> tensors, const SafetensorsMetadata& metadata = {});
 
 }  // namespace trireme

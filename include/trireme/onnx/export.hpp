@@ -22,6 +22,7 @@
 #include "trireme/autograd/observer.hpp"
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/files/location.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace onnx {
@@ -108,7 +109,7 @@ struct Exported {
 // a model, one of them exports it. Error{invalid_argument} that names the operation and its layer where this export has no form
 // for it, needed by an output or not, where sizes change which operations a model takes or their settings, where the program
 // computes something of the inputs beside operations on Variables, and where a dynamic extent does not come from inputs.
-Exported export_model(Model& model, const std::string& path, const std::function<void(Example&)>& pass,
+Exported export_model(Model& model, const Location& path, const std::function<void(Example&)>& pass,
                       const ExportOptions& options = {});
 
 }  // namespace onnx

@@ -3,7 +3,6 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <initializer_list>
 #include <iterator>
@@ -24,6 +23,7 @@
 #include "trireme/data/loaders/batch_loader.hpp"
 #include "trireme/data/loaders/evaluation_batches.hpp"
 #include "trireme/data/sources/batch_options.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/monitor/sink.hpp"
 #include "trireme/nn/base/module.hpp"
@@ -121,7 +121,7 @@ class Run {
   // checkpoints as "data_content", the next ones' as "data_content_2" and so on. A run goes on with the same alone, or with
   // Options::allow_other_data. Without a call it is the content of the loader of steps(), where that has content(): those of
   // the library do, of tables, images and tokens. The number of samples_per_epoch() is kept of every loader. Collective.
-  void describe_data(const std::filesystem::path& path);
+  void describe_data(const Location& path);
 
   // Loads the checkpoint to go on from, where there is one. steps() and evaluate() do so themselves. Collective.
   void load();

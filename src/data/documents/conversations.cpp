@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "data/sources/files_below.hpp"
@@ -19,7 +18,6 @@
 namespace trireme::data {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 using tokenizers::Message;
 
@@ -126,7 +124,7 @@ Conversation conversation_of(std::string_view text, Conversation at) {
          "leave the line out: there is nothing to learn in it");
 }
 
-void read_lines(const fs::path& path, std::vector<Conversation>& into) {
+void read_lines(const Location& path, std::vector<Conversation>& into) {
   const std::string content = read_text(path);
   std::string_view rest = content;
   if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);  // a mark of UTF-8
@@ -138,19 +136,18 @@ void read_lines(const fs::path& path, std::vector<Conversation>& into) {
   }
 }
 
-std::vector<fs::path> files_of(const fs::path& path) {
-  std::error_code unknown;
-  if (!fs::is_directory(path, unknown)) return {path};
-  std::vector<fs::path> files = files_below(path);
-  std::erase_if(files, [](const fs::path& file) { return file.extension() != ".jsonl"; });
+std::vector<Location> files_of(const Location& path) {
+  if (!is_folder(path)) return {path};
+  std::vector<Location> files = files_below(path);
+  std::erase_if(files, [](const Location& file) { return file.extension() != ".jsonl"; });
   return files;
 }
 
 }  // namespace
 
-std::vector<Conversation> read_conversations(const fs::path& path) {
+std::vector<Conversation> read_conversations(const Location& path) {
   std::vector<Conversation> conversations;
-  for (const fs::path& file : files_of(path)) read_lines(file, conversations);
+  for (const Location& file : files_of(path)) read_lines(file, conversations);
   if (!conversations.empty()) return conversations;
   throw Error({.code = ErrorCode::invalid_argument,
                .message = "there are no conversations",

@@ -4,16 +4,13 @@
 
 #include <span>
 #include <string>
-#include <system_error>
 
 #include "data/sources/files_below.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::data {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::int64_t classes = 10;
 constexpr ImageShape image_shape{.height = 32, .width = 32, .channels = 3};
@@ -21,10 +18,10 @@ constexpr std::size_t image_bytes = image_shape.numel();
 constexpr std::size_t plane_bytes = image_bytes / image_shape.channels;
 constexpr std::size_t record_bytes = 1 + image_bytes;
 
-std::vector<fs::path> files_in(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : content_of_folder(folder)) {
-    if (entry.path().extension() == ".bin") files.push_back(entry.path());
+std::vector<Location> files_in(const Location& folder) {
+  std::vector<Location> files;
+  for (const FolderEntry& entry : content_of_folder(folder)) {
+    if (Location file = folder / entry.name; file.extension() == ".bin") files.push_back(std::move(file));
   }
   if (files.empty()) {
     throw Error({.code = ErrorCode::invalid_argument,
@@ -36,7 +33,7 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   return files;
 }
 
-[[noreturn]] void refuse(const fs::path& path, std::string message, std::string wanted, std::string had) {
+[[noreturn]] void refuse(const Location& path, std::string message, std::string wanted, std::string had) {
   throw Error({.code = ErrorCode::corrupt_file,
                .message = std::move(message),
                .path = path.string(),
@@ -46,15 +43,15 @@ std::vector<fs::path> files_in(const fs::path& folder) {
 }
 
 // Appends the images and labels of a file.
-void read_records(const fs::path& path, std::vector<std::uint8_t>& pixels, std::vector<std::int32_t>& labels) {
-  const File file = File::open(path);
-  const std::uint64_t bytes = file.size();
+void read_records(const Location& path, std::vector<std::uint8_t>& pixels, std::vector<std::int32_t>& labels) {
+  const auto file = open_file(path);
+  const std::uint64_t bytes = file->size();
   if (bytes == 0 || bytes % record_bytes != 0) {
     refuse(path, bytes % record_bytes == 0 ? "the file is empty" : "the last record is cut off or bytes follow it",
            fmt::format("a multiple of {} bytes", record_bytes), fmt::format("{} bytes", bytes));
   }
   std::vector<std::uint8_t> records(bytes);
-  file.read_at(std::as_writable_bytes(std::span(records)), 0);
+  file->read_at(std::as_writable_bytes(std::span(records)), 0);
   pixels.reserve(pixels.size() + records.size());
   for (std::size_t begin = 0; begin < records.size(); begin += record_bytes) {
     const std::uint8_t label = records[begin];
@@ -72,14 +69,12 @@ void read_records(const fs::path& path, std::vector<std::uint8_t>& pixels, std::
 
 }  // namespace
 
-ImageDataset read_cifar10(const std::vector<fs::path>& paths) {
+ImageDataset read_cifar10(const std::vector<Location>& paths) {
   require(!paths.empty(), "CIFAR-10 is read from at least one file or folder");
   std::vector<std::uint8_t> pixels;
   std::vector<std::int32_t> labels;
-  for (const fs::path& path : paths) {
-    std::error_code unknown;
-    const bool is_folder = fs::is_directory(path, unknown);
-    for (const fs::path& file : is_folder ? files_in(path) : std::vector{path}) read_records(file, pixels, labels);
+  for (const Location& path : paths) {
+    for (const Location& file : is_folder(path) ? files_in(path) : std::vector{path}) read_records(file, pixels, labels);
   }
   return {image_shape, std::move(pixels), std::move(labels), classes};
 }

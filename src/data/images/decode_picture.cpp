@@ -30,7 +30,7 @@ constexpr std::array other_formats = {PictureFormat{"GIF8"sv, "GIF"sv},
 
 }  // namespace
 
-Picture decode_picture(std::span<const std::uint8_t> bytes, const std::filesystem::path& path, bool numbers) {
+Picture decode_picture(std::span<const std::uint8_t> bytes, const Location& path, bool numbers) {
   const std::string_view begin(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 16));
   if (begin.starts_with(png_format.begin)) return decode_png(bytes, path, numbers);
   if (begin.starts_with(jpeg_format.begin)) return decode_jpeg(bytes, path);
@@ -45,7 +45,7 @@ Picture decode_picture(std::span<const std::uint8_t> bytes, const std::filesyste
                .hint = "convert it, or move it out of the folder"});
 }
 
-Picture picture_to_fill(std::int64_t height, std::int64_t width, std::int64_t channels, const std::filesystem::path& path) {
+Picture picture_to_fill(std::int64_t height, std::int64_t width, std::int64_t channels, const Location& path) {
   if (height <= 0 || width <= 0 || width > most_pixels / height) {
     throw Error({.code = ErrorCode::corrupt_file,
                  .message = fmt::format("an image of {} x {} pixels is too large", height, width),

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 
 #include "trireme/data/images/picture.hpp"
 #include "trireme/data/images/read_image.hpp"
+#include "trireme/files/location.hpp"
 
 namespace trireme::data {
 
@@ -15,13 +15,13 @@ inline constexpr std::int64_t most_pixels = 178'956'970;  // PIL's limit
 // What a file, PNG or JPEG by its content, shows: one channel where it is grey, else red, green and blue; 8 bits of each,
 // without alpha. With `numbers` one channel has the places of a palette's colours, and grey pixels stay as they are stored.
 // `path` is for the errors: Error{corrupt_file}, and Error{not_available} in a build without the library.
-Picture decode_picture(std::span<const std::uint8_t> bytes, const std::filesystem::path& path, bool numbers = false);
+Picture decode_picture(std::span<const std::uint8_t> bytes, const Location& path, bool numbers = false);
 
-Picture decode_png(std::span<const std::uint8_t> bytes, const std::filesystem::path& path, bool numbers);
-Picture decode_jpeg(std::span<const std::uint8_t> bytes, const std::filesystem::path& path);
+Picture decode_png(std::span<const std::uint8_t> bytes, const Location& path, bool numbers);
+Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path);
 
 // An empty picture of these extents, or an Error where they are more than most_pixels.
-Picture picture_to_fill(std::int64_t height, std::int64_t width, std::int64_t channels, const std::filesystem::path& path);
+Picture picture_to_fill(std::int64_t height, std::int64_t width, std::int64_t channels, const Location& path);
 
 // With 1 channel, grey as ITU-R 601 weighs colours, or 3; as PIL's convert("L") and convert("RGB").
 Picture with_channels(Picture picture, std::int64_t channels);

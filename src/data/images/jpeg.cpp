@@ -68,7 +68,7 @@ struct JpegReading {
 
 }  // namespace
 
-Picture decode_jpeg(std::span<const std::uint8_t> bytes, const std::filesystem::path& path) {
+Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path) {
   JpegReading reading;
   const auto refuse = [&](std::string message, std::string hint) {
     throw Error(

@@ -10,17 +10,15 @@
 
 #include "data/sources/gzip.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::data {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::int64_t digits = 10;
 constexpr std::uint32_t magic_of_bytes = 0x800;  // an idx file of bytes; the number of dims is added
 
-[[noreturn]] void refuse(const fs::path& path, std::string message, std::string wanted, std::string had, std::string hint) {
+[[noreturn]] void refuse(const Location& path, std::string message, std::string wanted, std::string had, std::string hint) {
   throw Error({.code = ErrorCode::corrupt_file,
                .message = std::move(message),
                .path = path.string(),
@@ -29,10 +27,10 @@ constexpr std::uint32_t magic_of_bytes = 0x800;  // an idx file of bytes; the nu
                .hint = std::move(hint)});
 }
 
-std::vector<std::uint8_t> read_unpacked(const fs::path& path) {
-  const File file = File::open(path);
-  std::vector<std::uint8_t> bytes(file.size());
-  file.read_at(std::as_writable_bytes(std::span(bytes)), 0);
+std::vector<std::uint8_t> read_unpacked(const Location& path) {
+  const auto file = open_file(path);
+  std::vector<std::uint8_t> bytes(file->size());
+  file->read_at(std::as_writable_bytes(std::span(bytes)), 0);
   constexpr std::array<std::uint8_t, 2> gzip_magic = {0x1f, 0x8b};
   return std::ranges::equal(std::span(bytes).first(std::min<std::size_t>(bytes.size(), 2)), gzip_magic) ? gunzip(bytes, path)
                                                                                                         : bytes;
@@ -50,7 +48,7 @@ std::uint32_t big_endian(std::span<const std::uint8_t, 4> bytes) {
 }
 
 template <std::size_t num_dims>
-IdxFile<num_dims> read_idx(const fs::path& path) {
+IdxFile<num_dims> read_idx(const Location& path) {
   constexpr std::size_t header_bytes = 4 * (1 + num_dims);
   std::vector<std::uint8_t> bytes = read_unpacked(path);
   if (bytes.size() < header_bytes) {
@@ -82,7 +80,7 @@ IdxFile<num_dims> read_idx(const fs::path& path) {
 
 }  // namespace
 
-ImageDataset read_mnist(const fs::path& images, const fs::path& labels) {
+ImageDataset read_mnist(const Location& images, const Location& labels) {
   IdxFile<3> pixels = read_idx<3>(images);
   const IdxFile<1> numbers = read_idx<1>(labels);
   if (pixels.dims[0] != numbers.dims[0]) {

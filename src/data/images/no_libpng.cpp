@@ -5,7 +5,7 @@
 namespace trireme::data {
 namespace {
 
-[[noreturn]] void refuse_png(const char* message, const std::filesystem::path& path) {
+[[noreturn]] void refuse_png(const char* message, const Location& path) {
   throw Error({.code = ErrorCode::not_available,
                .message = message,
                .path = path.string(),
@@ -14,11 +14,11 @@ namespace {
 
 }  // namespace
 
-std::vector<std::uint8_t> png_of(const Picture&, const std::filesystem::path& path) {
+std::vector<std::uint8_t> png_of(const Picture&, const Location& path) {
   refuse_png("this build has no libpng: a picture cannot be written", path);
 }
 
-Picture decode_png(std::span<const std::uint8_t>, const std::filesystem::path& path, bool) {
+Picture decode_png(std::span<const std::uint8_t>, const Location& path, bool) {
   refuse_png("this build has no libpng: a PNG image cannot be read", path);
 }
 

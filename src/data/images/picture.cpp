@@ -4,7 +4,7 @@
 
 #include "data/images/png.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::data {
 namespace {
@@ -44,7 +44,7 @@ Picture image_grid(const Tensor<float>& images, const ImageGridOptions& options)
   return grid;
 }
 
-void write_png(const std::filesystem::path& path, const Picture& picture) {
+void write_png(const Location& path, const Picture& picture) {
   const ImageShape& shape = picture.shape;
   require(shape.channels == 1 || shape.channels == 3, "a picture has 1 channel or 3, got {}", shape.channels);
   require(shape.height > 0 && shape.width > 0 && std::ssize(picture.pixels) == shape.numel(),

@@ -76,7 +76,7 @@ struct PngReading {
 
 }  // namespace
 
-Picture decode_png(std::span<const std::uint8_t> bytes, const std::filesystem::path& path, bool numbers) {
+Picture decode_png(std::span<const std::uint8_t> bytes, const Location& path, bool numbers) {
   PngReading reading;
   const auto require_read = [&](bool is_read) {
     if (is_read) return;
@@ -106,7 +106,7 @@ Picture decode_png(std::span<const std::uint8_t> bytes, const std::filesystem::p
   return picture;
 }
 
-std::vector<std::uint8_t> png_of(const Picture& picture, const std::filesystem::path& path) {
+std::vector<std::uint8_t> png_of(const Picture& picture, const Location& path) {
   constexpr std::int64_t most_bytes = std::int64_t{1} << 31;  // libpng counts them in 32 bits
   require(picture.shape.numel() < most_bytes, "a picture of {} x {} pixels is too large for a PNG file", picture.shape.height,
           picture.shape.width);

@@ -1,14 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <vector>
 
 #include "trireme/data/images/picture.hpp"
+#include "trireme/files/location.hpp"
 
 namespace trireme::data {
 
 // The bytes of a picture's PNG file; `path` is for the errors. Throws Error{not_available} in a build without libpng.
-std::vector<std::uint8_t> png_of(const Picture& picture, const std::filesystem::path& path);
+std::vector<std::uint8_t> png_of(const Picture& picture, const Location& path);
 
 }  // namespace trireme::data

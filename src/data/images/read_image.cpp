@@ -9,13 +9,13 @@
 
 #include "data/images/decode_picture.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::data {
 namespace {
 
 // One channel of three that are the same.
-Picture single_channel(Picture picture, const std::filesystem::path& path) {
+Picture single_channel(Picture picture, const Location& path) {
   if (picture.shape.channels == 1) return picture;
   Picture single{.shape = picture.shape, .pixels = {}};
   single.shape.channels = 1;
@@ -45,11 +45,11 @@ void check(const ImageOptions& options) {
 
 }  // namespace
 
-Picture read_image(const std::filesystem::path& path, const ImageOptions& options) {
+Picture read_image(const Location& path, const ImageOptions& options) {
   check(options);
-  const File file = File::open(path);
-  std::vector<std::uint8_t> bytes(file.size());
-  file.read_at(std::as_writable_bytes(std::span(bytes)), 0);
+  const auto file = open_file(path);
+  std::vector<std::uint8_t> bytes(file->size());
+  file->read_at(std::as_writable_bytes(std::span(bytes)), 0);
   Picture picture = decode_picture(bytes, path, options.numbers);
   if (options.numbers) picture = single_channel(std::move(picture), path);
   if (options.channels > 0) picture = with_channels(std::move(picture), options.channels);

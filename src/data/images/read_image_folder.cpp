@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 #include "data/images/decode_picture.hpp"
@@ -15,37 +14,35 @@
 namespace trireme::data {
 namespace {
 
-namespace fs = std::filesystem;
-
 struct LabelledFile {
-  fs::path path;
+  Location path;
   std::int32_t label;
 };
 
-[[noreturn]] void refuse_folder(const fs::path& path, std::string message, std::string hint) {
+[[noreturn]] void refuse_folder(const Location& path, std::string message, std::string hint) {
   throw Error({.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path.string(), .hint = std::move(hint)});
 }
 
-std::vector<fs::path> class_folders(const fs::path& path) {
-  std::vector<fs::path> folders;
-  for (const fs::directory_entry& entry : content_of_folder(path)) {
-    if (leads_to_folder(entry)) folders.push_back(entry.path());
+std::vector<Location> class_folders(const Location& path) {
+  std::vector<Location> folders;
+  for (const FolderEntry& entry : content_of_folder(path)) {
+    if (leads_to_folder(path, entry)) folders.push_back(path / entry.name);
   }
   if (folders.empty())
     refuse_folder(path, "the folder holds no folders of classes", "put the images of each class into a folder of its own");
   return folders;
 }
 
-std::vector<std::string> names_of(const std::vector<fs::path>& folders) {
+std::vector<std::string> names_of(const std::vector<Location>& folders) {
   std::vector<std::string> names;
-  for (const fs::path& folder : folders) names.push_back(folder.filename().string());
+  for (const Location& folder : folders) names.push_back(folder.name());
   return names;
 }
 
-std::vector<LabelledFile> find_files(const std::vector<fs::path>& folders, const std::vector<std::string>& classes) {
+std::vector<LabelledFile> find_files(const std::vector<Location>& folders, const std::vector<std::string>& classes) {
   std::vector<LabelledFile> files;
-  for (const fs::path& folder : folders) {
-    const auto found = std::ranges::find(classes, folder.filename().string());
+  for (const Location& folder : folders) {
+    const auto found = std::ranges::find(classes, folder.name());
     if (found == classes.end()) {
       refuse_folder(
           folder, "the folder is none of the classes",
@@ -54,8 +51,8 @@ std::vector<LabelledFile> find_files(const std::vector<fs::path>& folders, const
     }
     if (std::ranges::count(classes, *found) > 1)
       refuse_folder(folder, "several classes have this name", "give each class a name of its own, in id2label too");
-    const std::vector<fs::path> of_class = files_below(folder);
-    for (const fs::path& file : of_class)
+    const std::vector<Location> of_class = files_below(folder);
+    for (const Location& file : of_class)
       files.push_back({.path = file, .label = static_cast<std::int32_t>(found - classes.begin())});
     if (of_class.empty()) refuse_folder(folder, "the class has no images", "remove the folder or put images into it");
   }
@@ -83,7 +80,7 @@ void check_resizing(const ImageFolderOptions& options) {
           height, width, shorter, options.height, options.width);
 }
 
-Picture read_taken(const fs::path& path, const ImageFolderOptions& options) {
+Picture read_taken(const Location& path, const ImageFolderOptions& options) {
   Picture picture = read_image(path, {.channels = options.channels});
   const ImageShape shape = resized_shape(picture.shape, options);
   if (shape.width > most_pixels / shape.height)
@@ -101,14 +98,14 @@ void take_share(std::vector<LabelledFile>& files, const ImageFolderOptions& opti
 
 }  // namespace
 
-ImageFolder read_image_folder(const fs::path& path, const ImageFolderOptions& options) {
+ImageFolder read_image_folder(const Location& path, const ImageFolderOptions& options) {
   require(options.height > 0 && options.width > 0 && options.width <= most_pixels / options.height,
           "images of {} x {} pixels: set .height and .width to the extents of all images", options.height, options.width);
   check_resizing(options);
   require(options.channels == 1 || options.channels == 3, "images have 1 channel or 3, got {}", options.channels);
   require(options.count > 0 && options.index >= 0 && options.index < options.count,
           "the share of rank {} of {} does not exist: set .index from 0 on and .count above it", options.index, options.count);
-  const std::vector<fs::path> folders = class_folders(path);
+  const std::vector<Location> folders = class_folders(path);
   std::vector<std::string> classes = options.classes.empty() ? names_of(folders) : options.classes;
   std::vector<LabelledFile> files = find_files(folders, classes);
   take_share(files, options);
@@ -126,11 +123,9 @@ ImageFolder read_image_folder(const fs::path& path, const ImageFolderOptions& op
   return {.images = ImageDataset(shape, std::move(pixels), std::move(labels), num_classes), .class_names = std::move(classes)};
 }
 
-bool has_class_folders(const fs::path& path) {
-  std::error_code unknown;
-  return fs::is_directory(path, unknown) && std::ranges::any_of(content_of_folder(path), [&](const fs::directory_entry& entry) {
-           return entry.is_directory(unknown);
-         });
+bool has_class_folders(const Location& path) {
+  return is_folder(path) &&
+         std::ranges::any_of(content_of_folder(path), [](const FolderEntry& entry) { return entry.kind == FileKind::folder; });
 }
 
 }  // namespace trireme::data

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <span>
-#include <system_error>
 #include <utility>
 
 #include "data/images/decode_picture.hpp"
@@ -17,39 +16,38 @@
 namespace trireme::data {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr std::size_t most_named = 10;  // files in a message
 
-using FilesByName = std::map<std::string, fs::path>;
+using FilesByName = std::map<std::string, Location>;
 
 struct ImagePair {
   std::string name;
-  fs::path image;
-  fs::path mask;
+  Location image;
+  Location mask;
 };
 
-[[noreturn]] void refuse_pairs(const fs::path& path, std::string message, std::string hint) {
+[[noreturn]] void refuse_pairs(const Location& path, std::string message, std::string hint) {
   throw Error({.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path.string(), .hint = std::move(hint)});
 }
 
-std::string name_below(const fs::path& folder, const fs::path& file) {
-  const fs::path below = file.lexically_relative(folder);
-  return (below.parent_path() / below.stem()).generic_string();
+// Without the ending.
+std::string name_below(const Location& folder, const Location& file) {
+  std::string name = file.string().substr(folder.string().size());
+  name.erase(0, name.find_first_not_of('/'));
+  name.resize(name.size() - file.extension().size());
+  return name;
 }
 
-// By their paths below the folder, without the ending and the suffix before it. `belongs` is asked for the whole name.
-FilesByName files_by_name(const fs::path& folder, const std::string& suffix, const auto& belongs) {
+// By their names below the folder, without the ending and the suffix before it. `belongs` is asked for the whole name.
+FilesByName files_by_name(const Location& folder, const std::string& suffix, const auto& belongs) {
   FilesByName files;
-  for (const fs::path& file : files_below(folder)) {
+  for (const Location& file : files_below(folder)) {
     std::string name = name_below(folder, file);
     if (!belongs(name)) continue;
     if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
     const auto [other, is_first] = files.emplace(std::move(name), file);
     if (!is_first) {
-      refuse_pairs(folder,
-                   fmt::format("{} and {} have the same name, \"{}\"", other->second.filename().string(),
-                               file.filename().string(), other->first),
+      refuse_pairs(folder, fmt::format("{} and {} have the same name, \"{}\"", other->second.name(), file.name(), other->first),
                    "rename or remove one of them");
     }
   }
@@ -72,9 +70,8 @@ std::string names_missing(const FilesByName& files, const FilesByName& others, c
   return fmt::format("{} of {} {} {}: {}", count, files.size(), what, lack, fmt::join(names, ", "));
 }
 
-std::vector<ImagePair> find_pairs(const fs::path& images, const fs::path& masks, const std::string& suffix) {
-  std::error_code unknown;
-  const bool together = fs::equivalent(images, masks, unknown);  // then the suffix alone tells which are masks
+std::vector<ImagePair> find_pairs(const Location& images, const Location& masks, const std::string& suffix) {
+  const bool together = is_same(images, masks);  // then the suffix alone tells which are masks
   require(!together || !suffix.empty(), "images and masks lie in one folder, {}: say by .mask_suffix which are masks",
           images.string());
   const auto is_mask = [&](const std::string& name) { return !together || name.ends_with(suffix); };
@@ -127,7 +124,7 @@ ImageDataset without_classes(const ImageShape& shape, std::vector<std::uint8_t> 
 
 }  // namespace
 
-ImagePairs read_image_pairs(const fs::path& images, const fs::path& masks, const ImagePairOptions& options) {
+ImagePairs read_image_pairs(const Location& images, const Location& masks, const ImagePairOptions& options) {
   check_pair_options(options);
   const std::vector<ImagePair> all = find_pairs(images, masks, options.mask_suffix);
   const Range share = share_of(std::ssize(all), options.index, options.count);

@@ -1,8 +1,6 @@
 #include "trireme/data/images/read_images.hpp"
 
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "data/sources/files_below.hpp"
@@ -14,52 +12,44 @@
 namespace trireme::data {
 namespace {
 
-namespace fs = std::filesystem;
-
 // The file itself or packed; empty where there is neither.
-fs::path find_packed(const fs::path& folder, const std::string& name) {
-  for (const fs::path& path : {folder / name, folder / (name + ".gz")}) {
-    if (posix_file_system()->exists(path)) return path;
+Location find_packed(const Location& folder, const std::string& name) {
+  for (const Location& path : {folder / name, folder / (name + ".gz")}) {
+    if (file_system_of(path)->exists(path)) return path;
   }
   return {};
 }
 
-bool is_folder(const fs::path& path) {
-  std::error_code unknown;  // then it is read as a file, which says more
-  return fs::is_directory(path, unknown);
-}
+bool holds_mnist(const Location& path) { return is_folder(path) && !find_packed(path, "train-images-idx3-ubyte").empty(); }
 
-bool holds_mnist(const fs::path& path) { return is_folder(path) && !find_packed(path, "train-images-idx3-ubyte").empty(); }
-
-std::optional<ImageDataset> read_mnist_part(const fs::path& folder, const std::string& part) {
-  const fs::path images = find_packed(folder, part + "-images-idx3-ubyte");
+std::optional<ImageDataset> read_mnist_part(const Location& folder, const std::string& part) {
+  const Location images = find_packed(folder, part + "-images-idx3-ubyte");
   if (images.empty()) return std::nullopt;
-  const fs::path labels = find_packed(folder, part + "-labels-idx1-ubyte");
+  const Location labels = find_packed(folder, part + "-labels-idx1-ubyte");
   return read_mnist(images, labels.empty() ? folder / (part + "-labels-idx1-ubyte") : labels);
 }
 
 // The records in `path`, a file or a folder, whose files begin with `part`.
-std::optional<ImageDataset> read_cifar10_part(const fs::path& path, std::string_view part) {
+std::optional<ImageDataset> read_cifar10_part(const Location& path, std::string_view part) {
   if (!is_folder(path)) return read_cifar10({path});
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : content_of_folder(path)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(part) && name.ends_with(".bin")) files.push_back(entry.path());
+  std::vector<Location> files;
+  for (const auto& [name, kind] : content_of_folder(path)) {
+    if (name.starts_with(part) && name.ends_with(".bin")) files.push_back(path / name);
   }
   if (files.empty()) return std::nullopt;
   return read_cifar10(files);
 }
 
-[[noreturn]] void refuse(const std::string& path, const char* message, const char* hint) {
-  throw Error({.code = ErrorCode::io, .message = message, .path = path, .hint = hint});
+[[noreturn]] void refuse(const Location& path, const char* message, const char* hint) {
+  throw Error({.code = ErrorCode::io, .message = message, .path = path.string(), .hint = hint});
 }
 
 // Of the kind that is trained on.
-std::optional<ImageDataset> find_test_images(const std::string& path, bool of_mnist) {
+std::optional<ImageDataset> find_test_images(const Location& path, bool of_mnist) {
   return of_mnist ? read_mnist_part(path, "t10k") : read_cifar10_part(path, "test_batch");
 }
 
-[[noreturn]] void refuse_test_images(const std::string& path, bool of_mnist) {
+[[noreturn]] void refuse_test_images(const Location& path, bool of_mnist) {
   if (!find_test_images(path, !of_mnist)) {
     refuse(path, "the folder holds no test images",
            of_mnist ? "name a folder with t10k-images-idx3-ubyte" : "name a folder with test_batch.bin, or such a file");
@@ -72,7 +62,7 @@ std::optional<ImageDataset> find_test_images(const std::string& path, bool of_mn
 
 }  // namespace
 
-ImageDataset read_training_images(const std::string& path) {
+ImageDataset read_training_images(const Location& path) {
   std::optional<ImageDataset> images =
       holds_mnist(path) ? read_mnist_part(path, "train") : read_cifar10_part(path, "data_batch");
   if (!images) {
@@ -82,7 +72,7 @@ ImageDataset read_training_images(const std::string& path) {
   return *std::move(images);
 }
 
-ImageDataset read_test_images(const std::string& path) {
+ImageDataset read_test_images(const Location& path) {
   std::optional<ImageDataset> images;
   if (is_folder(path)) images = read_mnist_part(path, "t10k");
   if (!images) images = read_cifar10_part(path, "test_batch");
@@ -93,8 +83,8 @@ ImageDataset read_test_images(const std::string& path) {
   return *std::move(images);
 }
 
-Images read_images(const std::string& path, const std::string& test_path) {
-  const std::string& test = test_path.empty() && is_folder(path) ? path : test_path;
+Images read_images(const Location& path, const Location& test_path) {
+  const Location& test = test_path.empty() && is_folder(path) ? path : test_path;
   Images images{.training = read_training_images(path), .test = {}};
   const bool of_mnist = holds_mnist(path);
   if (!test.empty()) images.test = find_test_images(test, of_mnist);

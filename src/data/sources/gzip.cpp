@@ -14,7 +14,7 @@ namespace {
 constexpr int gzip_windows = 15 + 16;                          // the largest window, in gzip's format
 constexpr std::size_t largest_request = std::size_t{1} << 30;  // zlib counts in unsigned int
 
-[[noreturn]] void refuse(const std::filesystem::path& path, std::string message) {
+[[noreturn]] void refuse(const Location& path, std::string message) {
   throw Error(
       {.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path.string(), .hint = "fetch the file again"});
 }
@@ -38,7 +38,7 @@ class Inflater {
 
 }  // namespace
 
-std::vector<std::uint8_t> gunzip(std::span<const std::uint8_t> bytes, const std::filesystem::path& path) {
+std::vector<std::uint8_t> gunzip(std::span<const std::uint8_t> bytes, const Location& path) {
   Inflater inflater;
   z_stream& stream = inflater.stream();
   std::vector<std::uint8_t> content;

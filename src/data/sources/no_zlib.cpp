@@ -3,7 +3,7 @@
 
 namespace trireme::data {
 
-std::vector<std::uint8_t> gunzip(std::span<const std::uint8_t>, const std::filesystem::path& path) {
+std::vector<std::uint8_t> gunzip(std::span<const std::uint8_t>, const Location& path) {
   throw Error({.code = ErrorCode::not_available,
                .message = "this build has no zlib: a gzip file cannot be read",
                .path = path.string(),

@@ -23,7 +23,7 @@ constexpr std::uint64_t most_header_bytes = 1 << 20;
 // The text {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, in any order of its keys.
 class NpyDescription {
  public:
-  NpyDescription(std::string_view text, const std::filesystem::path& path) : rest_(text), path_(path) {}
+  NpyDescription(std::string_view text, const Location& path) : rest_(text), path_(path) {}
 
   NpyHeader read() {
     NpyHeader header;
@@ -102,33 +102,33 @@ class NpyDescription {
   }
 
   std::string_view rest_;
-  const std::filesystem::path& path_;
+  const Location& path_;
 };
 
 }  // namespace
 
-void refuse_npy(const std::filesystem::path& path, std::string message, std::string hint) {
+void refuse_npy(const Location& path, std::string message, std::string hint) {
   throw Error({.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path.string(), .hint = std::move(hint)});
 }
 
-NpyHeader read_npy_header(const File& file) {
+NpyHeader read_npy_header(const InputFile& file, const Location& path) {
   std::array<std::uint8_t, 12> start{};  // the magic bytes, two of the version, two or four of the length
   const std::uint64_t bytes = file.size();
   file.read_at(std::as_writable_bytes(std::span(start)).first(std::min<std::uint64_t>(bytes, start.size())), 0);
   if (!std::string_view(reinterpret_cast<const char*>(start.data()), start.size()).starts_with(npy_magic)) {
     const bool is_zip = start[0] == 'P' && start[1] == 'K';
-    refuse_npy(file.path(), is_zip ? "the file is an archive of several arrays (npz)" : "the file is no array of numpy.save",
+    refuse_npy(path, is_zip ? "the file is an archive of several arrays (npz)" : "the file is no array of numpy.save",
                is_zip ? "unpack it, each array is an npy file: unzip FILE" : "save one array by numpy.save");
   }
   const int version = start[6];
-  if (version < 1 || version > 3) refuse_npy(file.path(), fmt::format("the array's format has the version {}", version));
+  if (version < 1 || version > 3) refuse_npy(path, fmt::format("the array's format has the version {}", version));
   std::uint64_t length = start[8] | start[9] << 8;
   if (version > 1) length |= std::uint64_t{start[10]} << 16 | std::uint64_t{start[11]} << 24;
   const std::uint64_t begin = version > 1 ? 12 : 10;
-  if (begin + length > bytes || length > most_header_bytes) refuse_npy(file.path(), "the file ends in the header of the array");
+  if (begin + length > bytes || length > most_header_bytes) refuse_npy(path, "the file ends in the header of the array");
   std::string text(length, '\0');
   file.read_at(std::as_writable_bytes(std::span(text)), begin);
-  NpyHeader header = NpyDescription(text, file.path()).read();
+  NpyHeader header = NpyDescription(text, path).read();
   header.begin = begin + length;
   return header;
 }

@@ -1,12 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::data {
 
@@ -18,8 +17,9 @@ struct NpyHeader {
   std::uint64_t begin = 0;  // the byte of the first element
 };
 
-[[noreturn]] void refuse_npy(const std::filesystem::path& path, std::string message, std::string hint = {});
+[[noreturn]] void refuse_npy(const Location& path, std::string message, std::string hint = {});
 
-NpyHeader read_npy_header(const File& file);
+// `path` is named in errors.
+NpyHeader read_npy_header(const InputFile& file, const Location& path);
 
 }  // namespace trireme::data

@@ -15,7 +15,7 @@
 #include "data/tables/number.hpp"
 #include "data/tables/records.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::data {
 namespace {
@@ -63,7 +63,7 @@ std::vector<std::string> names_of_features(const std::vector<TableColumn>& colum
 
 class CsvReading {
  public:
-  CsvReading(std::string_view content, const std::filesystem::path& path, const CsvOptions& options, const Table* like)
+  CsvReading(std::string_view content, const Location& path, const CsvOptions& options, const Table* like)
       : path_(path), options_(options), like_(like), records_(content, options.separator, path) {}
 
   Table read() {
@@ -316,7 +316,7 @@ class CsvReading {
     return content;
   }
 
-  const std::filesystem::path& path_;
+  const Location& path_;
   const CsvOptions& options_;
   const Table* like_;  // null: no other table
   CsvRecords records_;
@@ -325,23 +325,20 @@ class CsvReading {
   std::int64_t rows_dropped_ = 0;
 };
 
-Table read_table(const std::filesystem::path& path, const CsvOptions& options, const Table* like) {
+Table read_table(const Location& path, const CsvOptions& options, const Table* like) {
   require(options.label.empty() || options.target.empty(), "a table has a label, {}, or a target, {}, not both", options.label,
           options.target);
   require(options.decimal == '.' || options.decimal == ',', "the decimal mark is '.' or ',', not '{}'", options.decimal);
-  const File file = File::open(path);
-  const std::uint64_t bytes = file.size();
-  const std::shared_ptr<const std::byte> content = bytes == 0 ? nullptr : file.map();
-  const std::string_view text(reinterpret_cast<const char*>(content.get()), bytes);
+  const auto file = open_file(path);
+  const std::shared_ptr<const std::byte> content = file->map();
+  const std::string_view text(reinterpret_cast<const char*>(content.get()), file->size());
   return CsvReading(text, path, options, like).read();
 }
 
 }  // namespace
 
-Table read_csv(const std::filesystem::path& path, const CsvOptions& options) { return read_table(path, options, nullptr); }
+Table read_csv(const Location& path, const CsvOptions& options) { return read_table(path, options, nullptr); }
 
-Table read_csv(const std::filesystem::path& path, const CsvOptions& options, const Table& like) {
-  return read_table(path, options, &like);
-}
+Table read_csv(const Location& path, const CsvOptions& options, const Table& like) { return read_table(path, options, &like); }
 
 }  // namespace trireme::data

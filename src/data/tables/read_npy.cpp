@@ -82,7 +82,7 @@ bool holds(From number) {
 }
 
 template <typename T, typename From>
-void convert(const NpyElements& elements, T* into, const std::filesystem::path& path) {
+void convert(const NpyElements& elements, T* into, const Location& path) {
   each_place(elements, [&](std::int64_t place) {
     using Wide = std::conditional_t<std::same_as<From, std::int8_t>, std::int32_t, From>;
     using Number = std::conditional_t<std::same_as<From, float16>, float, Wide>;
@@ -100,7 +100,7 @@ void convert(const NpyElements& elements, T* into, const std::filesystem::path& 
 }
 
 template <typename T>
-using Conversion = void (*)(const NpyElements&, T*, const std::filesystem::path&);
+using Conversion = void (*)(const NpyElements&, T*, const Location&);
 
 // Of elements of this kind and size; null where there is none.
 template <typename T>
@@ -125,8 +125,7 @@ Conversion<T> conversion_of(std::string_view element) {
 }
 
 // Of how many elements; an Error unless the file holds as many bytes.
-Shape checked_shape(const NpyHeader& header, std::uint64_t element_bytes, std::uint64_t bytes,
-                    const std::filesystem::path& path) {
+Shape checked_shape(const NpyHeader& header, std::uint64_t element_bytes, std::uint64_t bytes, const Location& path) {
   if (header.dims.size() > static_cast<std::size_t>(Shape::max_dims)) {
     refuse_npy(path, fmt::format("the array has {} dims, a tensor at most {}", header.dims.size(), Shape::max_dims),
                "reshape it before it is saved");
@@ -152,9 +151,9 @@ Shape checked_shape(const NpyHeader& header, std::uint64_t element_bytes, std::u
 }  // namespace
 
 template <typename T>
-Tensor<T> read_npy(const std::filesystem::path& path) {
-  const File file = File::open(path);
-  const NpyHeader header = read_npy_header(file);
+Tensor<T> read_npy(const Location& path) {
+  const auto file = open_file(path);
+  const NpyHeader header = read_npy_header(*file, path);
   const std::string_view element = header.element;
   const Conversion<T> into = element.size() == 3 ? conversion_of<T>(element.substr(1)) : nullptr;
   if (into == nullptr || std::string_view("<>|=").find(element[0]) == std::string_view::npos) {
@@ -162,9 +161,9 @@ Tensor<T> read_npy(const std::filesystem::path& path) {
                "read it as another type, or convert it by numpy's astype()");
   }
   const auto element_bytes = static_cast<std::uint64_t>(element[2] - '0');
-  const Tensor<T> tensor(checked_shape(header, element_bytes, file.size() - header.begin, path));
+  const Tensor<T> tensor(checked_shape(header, element_bytes, file->size() - header.begin, path));
   if (tensor.numel() == 0) return tensor;
-  const std::shared_ptr<const std::byte> content = file.map();
+  const std::shared_ptr<const std::byte> content = file->map();
   constexpr char other_order = std::endian::native == std::endian::little ? '>' : '<';
   into({.first = content.get() + header.begin,
         .swapped = element[0] == other_order,
@@ -174,7 +173,7 @@ Tensor<T> read_npy(const std::filesystem::path& path) {
   return tensor;
 }
 
-#define TRIREME_INSTANTIATE(T) template Tensor<T> read_npy<T>(const std::filesystem::path&)
+#define TRIREME_INSTANTIATE(T) template Tensor<T> read_npy<T>(const Location&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(std::int32_t);

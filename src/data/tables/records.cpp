@@ -38,7 +38,7 @@ constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
 }  // namespace
 
-CsvRecords::CsvRecords(std::string_view content, char separator, std::filesystem::path path)
+CsvRecords::CsvRecords(std::string_view content, char separator, Location path)
     : content_(content), separator_(separator), path_(std::move(path)) {
   require(separator != '"' && separator != '\n' && separator != '\r' && separator != '\0',
           "a quote, a line end or a zero can't separate values");

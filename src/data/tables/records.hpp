@@ -2,11 +2,12 @@
 
 #include <cstdint>
 #include <deque>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "trireme/files/location.hpp"
 
 namespace trireme::data {
 
@@ -14,7 +15,7 @@ namespace trireme::data {
 class CsvRecords {
  public:
   // `path` is for the errors. Throws Error{corrupt_file} for what is no text.
-  CsvRecords(std::string_view content, char separator, std::filesystem::path path);
+  CsvRecords(std::string_view content, char separator, Location path);
 
   void skip_line();
   bool next();                                                          // false at the end
@@ -31,7 +32,7 @@ class CsvRecords {
 
   std::string_view content_;
   char separator_;
-  std::filesystem::path path_;
+  Location path_;
   std::size_t at_ = 0;
   std::int64_t line_ = 0;
   std::int64_t next_line_ = 1;

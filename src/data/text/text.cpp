@@ -6,19 +6,16 @@
 #include <array>
 #include <span>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "data/sources/files_below.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
 #include "trireme/files/file_content.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::data {
 namespace {
-
-namespace fs = std::filesystem;
 
 using namespace std::string_view_literals;
 
@@ -45,7 +42,7 @@ bool begins_like(std::string_view content, std::string_view beginning) {
   return content.starts_with(beginning) && (beginning != "BZh"sv || content.substr(0, 10).ends_with("1AY&SY"sv));
 }
 
-void require_text(std::string_view content, const fs::path& path) {
+void require_text(std::string_view content, const Location& path) {
   const auto known = std::ranges::find_if(beginnings, [&](const auto& each) { return begins_like(content, each.first); });
   const std::size_t zero = content.find('\0');
   if (known == beginnings.end() && zero == std::string_view::npos) return;
@@ -57,21 +54,20 @@ void require_text(std::string_view content, const fs::path& path) {
                .hint = "name a file of plain text, or a folder that holds nothing else"});
 }
 
-void append(std::string& text, const fs::path& path) {
-  const File file = File::open(path);
+void append(std::string& text, const Location& path) {
+  const auto file = open_file(path);
   const std::size_t before = text.size();
-  text.resize(before + file.size());
-  file.read_at(std::as_writable_bytes(std::span(text).subspan(before)), 0);
+  text.resize(before + file->size());
+  file->read_at(std::as_writable_bytes(std::span(text).subspan(before)), 0);
   require_text(std::string_view(text).substr(before), path);
 }
 
 }  // namespace
 
-std::string read_text(const fs::path& path) {
-  std::error_code unknown;
-  const std::vector<fs::path> files = fs::is_directory(path, unknown) ? files_below(path) : std::vector{path};
+std::string read_text(const Location& path) {
+  const std::vector<Location> files = is_folder(path) ? files_below(path) : std::vector{path};
   std::string text;
-  for (const fs::path& file : files) {
+  for (const Location& file : files) {
     if (&file != &files.front()) text += '\n';
     append(text, file);
   }

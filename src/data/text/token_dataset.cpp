@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
 #include "trireme/files/file_content.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::data {
 namespace {
@@ -29,7 +29,7 @@ void widen(const std::byte* tokens, std::int64_t position, std::span<std::int32_
 
 }  // namespace
 
-TokenDataset::TokenDataset(std::shared_ptr<const std::byte> tokens, DType dtype, std::int64_t size, std::filesystem::path file,
+TokenDataset::TokenDataset(std::shared_ptr<const std::byte> tokens, DType dtype, std::int64_t size, Location file,
                            std::int64_t first)
     : tokens_(std::move(tokens)), dtype_(dtype), size_(size), file_(std::move(file)), first_(first) {}
 
@@ -44,17 +44,17 @@ TokenDataset TokenDataset::from_tokens(const std::vector<std::int32_t>& tokens) 
   return {{owner, std::as_bytes(std::span(*owner)).data()}, DType::uint32, static_cast<std::int64_t>(owner->size())};
 }
 
-TokenDataset TokenDataset::map(const std::filesystem::path& path, DType dtype) {
+TokenDataset TokenDataset::map(const Location& path, DType dtype) {
   require(dtype == DType::uint8 || dtype == DType::uint16 || dtype == DType::uint32,
           "tokens are stored as uint8, uint16 or uint32, not as {}", name_of(dtype));
-  const File file = File::open(path);
-  const std::uint64_t bytes = file.size();
+  const auto file = open_file(path);
+  const std::uint64_t bytes = file->size();
   if (bytes == 0 || bytes % size_of(dtype) != 0) {
     throw Error({.code = ErrorCode::corrupt_file,
                  .message = fmt::format("a file of {} bytes does not hold {} tokens", bytes, name_of(dtype)),
                  .path = path.string()});
   }
-  return {file.map(), dtype, static_cast<std::int64_t>(bytes / size_of(dtype)), path};
+  return {file->map(), dtype, static_cast<std::int64_t>(bytes / size_of(dtype)), path};
 }
 
 void TokenDataset::window(std::int64_t position, std::span<std::int32_t> into) const {
@@ -86,7 +86,7 @@ std::int64_t TokenDataset::largest() const {
     }
     return static_cast<std::uint64_t>(largest);
   };
-  const bool is_file = !file_.empty() && first_ == 0 && File::open(file_).size() == bytes().size();
+  const bool is_file = !file_.empty() && first_ == 0 && open_file(file_)->size() == bytes().size();
   return static_cast<std::int64_t>(is_file ? number_of_file(file_, fmt::format("largest {}", name_of(dtype_)), look)
                                            : look({}));
 }

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "files/config_file.hpp"
@@ -76,7 +75,7 @@ void require_adapters(const Model& model, const char* function) {
 
 }  // namespace
 
-LoraOptions lora_options(const std::filesystem::path& folder) {
+LoraOptions lora_options(const Location& folder) {
   const ConfigFile config(folder / config_name, "an adapter's config");
   if (config.text("peft_type") != "LORA") config.refuse("peft_type", "LORA");
   LoraOptions options{.rank = static_cast<int>(config.integer_or("r", 8)),
@@ -93,7 +92,7 @@ LoraOptions lora_options(const std::filesystem::path& folder) {
   return options;
 }
 
-void load_adapter(Model& model, const std::filesystem::path& folder) {
+void load_adapter(Model& model, const Location& folder) {
   require_adapters(model, "load_adapter()");
   const auto check = [&] {
     const LoraOptions stored = lora_options(folder), &here = *model.context().lora;
@@ -103,10 +102,10 @@ void load_adapter(Model& model, const std::filesystem::path& folder) {
             folder.string(), stored.rank, stored.scale(), here.rank, here.scale());
   };
   nn::agree(model, check, "check an adapter");
-  nn::load_weights({{.prefix = prefix, .model = model}}, (folder / weights_name).string(), format_of(model, DType::float32));
+  nn::load_weights({{.prefix = prefix, .model = model}}, folder / weights_name, format_of(model, DType::float32));
 }
 
-void save_adapter(Model& model, const std::filesystem::path& folder, const SaveAdapterOptions& options) {
+void save_adapter(Model& model, const Location& folder, const SaveAdapterOptions& options) {
   require_adapters(model, "save_adapter()");
   const LoraOptions& lora = *model.context().lora;
   std::set<std::string> targets;

@@ -43,9 +43,9 @@ Family family_in(const ConfigFile& config, const auto& is_taken, const auto& hin
 
 }  // namespace
 
-std::string model_type(const std::filesystem::path& path) { return config_at(path).text("model_type"); }
+std::string model_type(const Location& path) { return config_at(path).text("model_type"); }
 
-Family family_of(const std::filesystem::path& path, const std::map<Family, std::string>& refused) {
+Family family_of(const Location& path, const std::map<Family, std::string>& refused) {
   return family_in(
       config_at(path), [&](Family family) { return !refused.contains(family); },
       [&](Family family) { return refused.at(family); });

@@ -59,9 +59,8 @@ GptOptions gpt2_options(const std::string& path) {
           .vocabulary = tokens[0]};
 }
 
-nn::LoadedWeights load_pretrained(Model& model, const GptOptions&, const std::filesystem::path& path,
-                                  const nn::LoadOptions& load) {
-  return nn::load_weights({{.prefix = "", .model = model}}, path.string(), gpt2_format(DType::float32), load);
+nn::LoadedWeights load_pretrained(Model& model, const GptOptions&, const Location& path, const nn::LoadOptions& load) {
+  return nn::load_weights({{.prefix = "", .model = model}}, path, gpt2_format(DType::float32), load);
 }
 
 void save_gpt2(Model& model, const std::string& path) {

@@ -38,13 +38,12 @@ nn::WeightsFormat format_of(const LlamaOptions& options, DType dtype) {
 
 }  // namespace
 
-nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& path,
+nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const Location& path,
                                   const nn::LoadOptions& load) {
-  return nn::load_weights({{.prefix = "", .model = model}}, path.string(), format_of(options, DType::float32), load);
+  return nn::load_weights({{.prefix = "", .model = model}}, path, format_of(options, DType::float32), load);
 }
 
-void save_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
-                     const SavePretrainedOptions& save) {
+void save_pretrained(Model& model, const LlamaOptions& options, const Location& folder, const SavePretrainedOptions& save) {
   save_folder(model, config_of(options, save.dtype), format_of(options, save.dtype), folder, save);
 }
 

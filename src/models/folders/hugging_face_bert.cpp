@@ -58,7 +58,7 @@ nn::WeightsFormat format_of(const BertOptions& options, DType dtype) {
 
 }  // namespace
 
-BertOptions bert_options(const std::filesystem::path& path) {
+BertOptions bert_options(const Location& path) {
   const ConfigFile config = config_at(path);
   require_family(config, Family::bert);
   BertOptions options{.layers = count_of(config, "num_hidden_layers", 12),
@@ -91,13 +91,11 @@ BertOptions bert_options(const std::filesystem::path& path) {
   return options;
 }
 
-nn::LoadedWeights load_pretrained(Model& model, const BertOptions& options, const std::filesystem::path& path,
-                                  const nn::LoadOptions& load) {
-  return nn::load_weights({{.prefix = "", .model = model}}, path.string(), format_of(options, DType::float32), load);
+nn::LoadedWeights load_pretrained(Model& model, const BertOptions& options, const Location& path, const nn::LoadOptions& load) {
+  return nn::load_weights({{.prefix = "", .model = model}}, path, format_of(options, DType::float32), load);
 }
 
-void save_pretrained(Model& model, const BertOptions& options, const std::filesystem::path& folder,
-                     const SavePretrainedOptions& save) {
+void save_pretrained(Model& model, const BertOptions& options, const Location& folder, const SavePretrainedOptions& save) {
   nlohmann::ordered_json config{{"architectures", {options.classes > 0 ? "BertForSequenceClassification" : "BertForMaskedLM"}},
                                 {"model_type", "bert"},
                                 {"dtype", std::string(name_of(save.dtype))},

@@ -163,7 +163,7 @@ LlamaOptions with_plain_windows(LlamaOptions options) {
   return options;
 }
 
-LlamaOptions llama_options(const std::filesystem::path& path) {
+LlamaOptions llama_options(const Location& path) {
   const ConfigFile config = config_at(path);
   require_family(config, Family::llama);
   const std::string type = config.text("model_type");

@@ -43,7 +43,7 @@ void read_rotary(const ConfigFile& config, GptNeoXOptions& options) {
 
 }  // namespace
 
-GptOptions gpt_options(const std::filesystem::path& path) {
+GptOptions gpt_options(const Location& path) {
   const ConfigFile config = config_at(path);
   require_family(config, Family::gpt2);
   GptOptions options{.layers = count_of(config, "n_layer", 12),
@@ -73,8 +73,7 @@ GptOptions gpt_options(const std::filesystem::path& path) {
   return options;
 }
 
-void save_pretrained(Model& model, const GptOptions& options, const std::filesystem::path& folder,
-                     const SavePretrainedOptions& save) {
+void save_pretrained(Model& model, const GptOptions& options, const Location& folder, const SavePretrainedOptions& save) {
   nlohmann::ordered_json config{{"architectures", {"GPT2LMHeadModel"}},
                                 {"model_type", "gpt2"},
                                 {"dtype", std::string(name_of(save.dtype))},
@@ -96,7 +95,7 @@ void save_pretrained(Model& model, const GptOptions& options, const std::filesys
   save_folder(model, std::move(config), gpt2_format(save.dtype), folder, save);
 }
 
-GptNeoXOptions gpt_neox_options(const std::filesystem::path& path) {
+GptNeoXOptions gpt_neox_options(const Location& path) {
   const ConfigFile config = config_at(path);
   require_family(config, Family::gpt_neox);
   GptNeoXOptions options{.layers = count_of(config, "num_hidden_layers", 44),
@@ -123,14 +122,13 @@ GptNeoXOptions gpt_neox_options(const std::filesystem::path& path) {
   return options;
 }
 
-nn::LoadedWeights load_pretrained(Model& model, const GptNeoXOptions& options, const std::filesystem::path& path,
+nn::LoadedWeights load_pretrained(Model& model, const GptNeoXOptions& options, const Location& path,
                                   const nn::LoadOptions& load) {
-  return nn::load_weights({{.prefix = "", .model = model}}, path.string(), format_of(options, DType::float32), load);
+  return nn::load_weights({{.prefix = "", .model = model}}, path, format_of(options, DType::float32), load);
 }
 
 // For all versions: the first ones read rotary_pct and rotary_emb_base.
-void save_pretrained(Model& model, const GptNeoXOptions& options, const std::filesystem::path& folder,
-                     const SavePretrainedOptions& save) {
+void save_pretrained(Model& model, const GptNeoXOptions& options, const Location& folder, const SavePretrainedOptions& save) {
   nlohmann::ordered_json config{{"architectures", {"GPTNeoXForCausalLM"}},
                                 {"model_type", "gpt_neox"},
                                 {"dtype", std::string(name_of(save.dtype))},

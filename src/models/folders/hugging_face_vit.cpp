@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <system_error>
 
 #include "models/folders/encoder_format.hpp"
 #include "models/folders/model_config.hpp"
@@ -50,10 +49,9 @@ nlohmann::ordered_json image_processor(const VisionTransformerOptions& options,
 }
 
 // The config of a folder's image processor, if it has one.
-std::optional<ConfigFile> processor_of(const std::filesystem::path& folder) {
-  std::error_code unknown;
-  const std::filesystem::path file = folder / "preprocessor_config.json";
-  if (!std::filesystem::exists(file, unknown)) return std::nullopt;
+std::optional<ConfigFile> processor_of(const Location& folder) {
+  const Location file = folder / "preprocessor_config.json";
+  if (!is_there(file)) return std::nullopt;
   return ConfigFile(file, "the config of an image processor");
 }
 
@@ -71,7 +69,7 @@ data::Resizing extents_of(const ConfigFile& processor, const char* key, std::int
 
 }  // namespace
 
-VisionTransformerOptions vit_options(const std::filesystem::path& path) {
+VisionTransformerOptions vit_options(const Location& path) {
   const ConfigFile config = config_at(path);
   require_family(config, Family::vit);
   const auto architectures = config.texts("architectures");
@@ -107,7 +105,7 @@ VisionTransformerOptions vit_options(const std::filesystem::path& path) {
   return options;
 }
 
-std::optional<data::Normalization> image_normalization(const std::filesystem::path& folder) {
+std::optional<data::Normalization> image_normalization(const Location& folder) {
   const std::optional<ConfigFile> processor = processor_of(folder);
   if (!processor) return std::nullopt;
   const ConfigFile& config = *processor;
@@ -121,7 +119,7 @@ std::optional<data::Normalization> image_normalization(const std::filesystem::pa
   return data::Normalization{.mean = as_floats("image_mean"), .std = as_floats("image_std")};
 }
 
-data::Resizing image_resizing(const std::filesystem::path& folder, std::int64_t image_size) {
+data::Resizing image_resizing(const Location& folder, std::int64_t image_size) {
   const std::optional<ConfigFile> processor = processor_of(folder);
   if (!processor) return {};
   const ConfigFile& config = *processor;
@@ -145,12 +143,12 @@ data::Resizing image_resizing(const std::filesystem::path& folder, std::int64_t 
   return resizing;
 }
 
-nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& path,
+nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const Location& path,
                                   const nn::LoadOptions& load) {
-  return nn::load_weights({{.prefix = "", .model = model}}, path.string(), format_of(options, DType::float32), load);
+  return nn::load_weights({{.prefix = "", .model = model}}, path, format_of(options, DType::float32), load);
 }
 
-void save_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,
+void save_pretrained(Model& model, const VisionTransformerOptions& options, const Location& folder,
                      const SavePretrainedOptions& save) {
   const char* architecture = options.distilled ? "DeiTForImageClassificationWithTeacher" : "ViTForImageClassification";
   nlohmann::ordered_json config{{"architectures", {architecture}},

@@ -2,14 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <system_error>
-
 namespace trireme::models {
 
-ConfigFile config_at(const std::filesystem::path& path) {
-  std::error_code unknown;
-  return ConfigFile(std::filesystem::is_directory(path, unknown) ? path / "config.json" : path);
-}
+ConfigFile config_at(const Location& path) { return ConfigFile(is_folder(path) ? path / "config.json" : path); }
 
 ops::Activation activation_of(const ConfigFile& config, std::string_view key, ops::Activation otherwise) {
   if (!config.has(key)) return otherwise;
@@ -87,12 +82,9 @@ void add_labels(nlohmann::ordered_json& config, const std::vector<std::string>& 
   }
 }
 
-bool is_tied(const ConfigFile& config, const std::filesystem::path& folder, const nn::RepeatedTensor& head,
-             const char* prefix) {
-  std::error_code unknown;
+bool is_tied(const ConfigFile& config, const Location& folder, const nn::RepeatedTensor& head, const char* prefix) {
   if (!config.flag_or("tie_word_embeddings", false)) return false;
-  return !std::filesystem::is_directory(folder, unknown) ||
-         !nn::repeats_differ(folder.string(), {.optional_prefix = prefix, .repeated = {head}});
+  return !is_folder(folder) || !nn::repeats_differ(folder, {.optional_prefix = prefix, .repeated = {head}});
 }
 
 void refuse_the_rest(const ConfigFile& config) {

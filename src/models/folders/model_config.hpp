@@ -1,12 +1,12 @@
 #pragma once
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "files/config_file.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/models/folders/hugging_face.hpp"
 #include "trireme/nn/weights/weights_format.hpp"
 #include "trireme/ops/elementwise/elementwise_options.hpp"
@@ -14,7 +14,7 @@
 namespace trireme::models {
 
 // Of the folder of a model, or the file that is named.
-ConfigFile config_at(const std::filesystem::path& path);
+ConfigFile config_at(const Location& path);
 
 // Refuses a model_type of another family.
 void require_family(const ConfigFile& config, Family wanted);
@@ -36,7 +36,7 @@ void add_labels(nlohmann::ordered_json& config, const std::vector<std::string>& 
 
 // Whether the output layer is the token embedding: as the config says, unless the folder holds another one. transformers loads
 // that one too.
-bool is_tied(const ConfigFile& config, const std::filesystem::path& folder, const nn::RepeatedTensor& head, const char* prefix);
+bool is_tied(const ConfigFile& config, const Location& folder, const nn::RepeatedTensor& head, const char* prefix);
 
 // Once all that a model has is read: what computes nothing, whichever model it is, is passed over. Weights that are quantized
 // and any other key are refused.

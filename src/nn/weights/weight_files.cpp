@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 #include "trireme/files/json_fault.hpp"
 
 namespace trireme::nn {
@@ -20,10 +19,10 @@ namespace {
 constexpr const char* whole_name = "model.safetensors";
 constexpr const char* index_name = "model.safetensors.index.json";
 
-[[noreturn]] void refuse_index(const std::string& path, const std::string& what) {
+[[noreturn]] void refuse_index(const Location& path, const std::string& what) {
   throw Error({.code = ErrorCode::corrupt_file,
                .message = "the index of a model's shards " + what,
-               .path = path,
+               .path = path.string(),
                .hint = "write the folder anew, or name another one"});
 }
 
@@ -38,8 +37,8 @@ void widen(const std::vector<std::byte>& bytes, std::vector<float>& values) {
 
 }  // namespace
 
-std::map<std::string, std::string> read_shard_index(const std::string& path) {
-  const std::string text = File::open(path).content();
+std::map<std::string, std::string> read_shard_index(const Location& path) {
+  const std::string text = open_file(path)->content();
   const auto index = nlohmann::json::parse(text, nullptr, false);
   if (!index.is_object()) refuse_index(path, "is no JSON object" + why_no_json(text));
   const auto map = index.find("weight_map");
@@ -48,7 +47,7 @@ std::map<std::string, std::string> read_shard_index(const std::string& path) {
   for (const auto& [tensor, shard] : map->items()) {
     if (!shard.is_string()) refuse_index(path, fmt::format("names no file for {}", tensor));
     const auto& name = shard.get_ref<const std::string&>();
-    if (name.empty() || std::filesystem::path(name).filename() != name || name == "." || name == "..") {
+    if (name.empty() || name.find('/') != name.npos || name == "." || name == "..") {
       refuse_index(path, fmt::format("names \"{}\" for {}, which is no file beside it", name, tensor));
     }
     shards[tensor] = name;
@@ -56,26 +55,22 @@ std::map<std::string, std::string> read_shard_index(const std::string& path) {
   return shards;
 }
 
-bool has_weights(const std::string& path) {
-  const std::filesystem::path given(path);
-  std::error_code unknown;
-  if (!std::filesystem::is_directory(given, unknown)) return std::filesystem::exists(given, unknown);
-  return std::filesystem::exists(given / whole_name, unknown) || std::filesystem::exists(given / index_name, unknown);
+bool has_weights(const Location& path) {
+  if (!is_folder(path)) return is_there(path);
+  return is_there(path / whole_name) || is_there(path / index_name);
 }
 
-WeightFiles::WeightFiles(const std::string& path) : path_(path) {
-  const std::filesystem::path given(path);
-  std::error_code unknown;
-  const bool is_folder = std::filesystem::is_directory(given, unknown);
-  const std::filesystem::path whole = is_folder ? given / whole_name : given;
-  if (is_folder && !std::filesystem::exists(whole, unknown)) {  // transformers too looks for the whole file first
-    if (std::filesystem::exists(given / index_name, unknown)) {
-      open_shards((given / index_name).string());
+WeightFiles::WeightFiles(const Location& path) : path_(path) {
+  const bool of_folder = is_folder(path);
+  const Location whole = of_folder ? path / whole_name : path;
+  if (of_folder && !is_there(whole)) {  // transformers too looks for the whole file first
+    if (is_there(path / index_name)) {
+      open_shards(path / index_name);
       return;
     }
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = fmt::format("the folder has neither {} nor {}", whole_name, index_name),
-                 .path = path,
+                 .path = path.string(),
                  .hint =
                      "name a folder as transformers writes it by save_pretrained(), or a safetensors file; of a checkpoint, "
                      "trireme-ckpt export FOLDER FILE writes one"});
@@ -84,12 +79,12 @@ WeightFiles::WeightFiles(const std::string& path) : path_(path) {
   for (const SafetensorsEntry& entry : files_.front()->tensors()) all_.push_back({files_.front().get(), &entry});
 }
 
-void WeightFiles::open_shards(const std::string& index) {
+void WeightFiles::open_shards(const Location& index) {
   std::map<std::string, const SafetensorsFile*> opened;
   for (const auto& [tensor, shard] : read_shard_index(index)) {
     auto& file = opened[shard];
     if (file == nullptr) {
-      files_.push_back(std::make_unique<SafetensorsFile>(std::filesystem::path(path_) / shard));
+      files_.push_back(std::make_unique<SafetensorsFile>(path_ / shard));
       file = files_.back().get();
     }
     const SafetensorsEntry* entry = file->find(tensor);

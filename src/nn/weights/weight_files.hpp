@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trireme/core/range.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/files/safetensors.hpp"
 
 namespace trireme::nn {
@@ -22,25 +23,25 @@ struct StoredTensor {
 // that model.safetensors.index.json names.
 class WeightFiles {
  public:
-  explicit WeightFiles(const std::string& path);
+  explicit WeightFiles(const Location& path);
 
-  const std::string& path() const { return path_; }
+  const Location& path() const { return path_; }
   StoredTensor find(std::string_view name) const;
   const std::vector<StoredTensor>& all() const { return all_; }  // by name
 
  private:
-  void open_shards(const std::string& index);
+  void open_shards(const Location& index);
 
-  std::string path_;
+  Location path_;
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
   std::vector<StoredTensor> all_;
 };
 
 // Whether weights lie there.
-bool has_weights(const std::string& path);
+bool has_weights(const Location& path);
 
 // What an index of shards says: from a tensor's name to that of its file, beside the index.
-std::map<std::string, std::string> read_shard_index(const std::string& path);
+std::map<std::string, std::string> read_shard_index(const Location& path);
 
 // Rows [rows.begin, rows.end) of dim 0 of a tensor of float32, bfloat16 or float16.
 std::vector<float> read_rows(const StoredTensor& tensor, const Range& rows);

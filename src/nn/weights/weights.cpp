@@ -84,8 +84,7 @@ struct Part {
   StoredTensor stored = {};
 };
 
-[[noreturn]] void refuse(const std::string& path, std::string message, const std::vector<std::string>& names,
-                         std::string hint) {
+[[noreturn]] void refuse(const Location& path, std::string message, const std::vector<std::string>& names, std::string hint) {
   constexpr std::size_t most = 8;
   const std::vector<std::string> first(names.begin(),
                                        names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size())));
@@ -94,7 +93,7 @@ struct Part {
   throw Error({.code = ErrorCode::invalid_argument,
                .message = std::move(message),
                .name = std::move(all),
-               .path = path,
+               .path = path.string(),
                .hint = std::move(hint)});
 }
 
@@ -284,14 +283,14 @@ void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, co
                .hint = "give the model the sizes of the file; other dtypes must be converted first"});
 }
 
-bool repeats_differ(const std::string& path, const WeightsFormat& format) {
+bool repeats_differ(const Location& path, const WeightsFormat& format) {
   return has_weights(path) && find_differing(WeightFiles(path), format) != nullptr;
 }
 
 namespace {
 
 template <typename T>
-LoadedWeights read_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
+LoadedWeights read_weights(const std::vector<PrefixedModel>& models, const Location& path, const WeightsFormat& format,
                            const LoadOptions& options) {
   require(!models.empty(), "load_weights() got no model");
   std::optional<WeightFiles> files;
@@ -343,18 +342,18 @@ LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::
 }
 
 template <typename T>
-void load_weights(const std::vector<PrefixedModel>& models, const std::string& path) {
+void load_weights(const std::vector<PrefixedModel>& models, const Location& path) {
   read_weights<T>(models, path, WeightsFormat{}, {});
 }
 
 template <typename T>
-void load_weights(Model& model, const std::string& path) {
+void load_weights(Model& model, const Location& path) {
   load_weights<T>({{.prefix = "", .model = model}}, path);
 }
 
-template void load_weights<float>(const std::vector<PrefixedModel>&, const std::string&);
-template void load_weights<float>(Model&, const std::string&);
-template void load_weights<double>(const std::vector<PrefixedModel>&, const std::string&);
-template void load_weights<double>(Model&, const std::string&);
+template void load_weights<float>(const std::vector<PrefixedModel>&, const Location&);
+template void load_weights<float>(Model&, const Location&);
+template void load_weights<double>(const std::vector<PrefixedModel>&, const Location&);
+template void load_weights<double>(Model&, const Location&);
 
 }  // namespace trireme::nn

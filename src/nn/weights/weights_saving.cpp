@@ -150,7 +150,7 @@ std::vector<T> values_here(const Source& source, const WeightsFormat& format) {
 
 // A value that is not finite stays so.
 template <typename To, typename T>
-std::vector<std::byte> rounded(const std::vector<T>& values, const TensorRef& tensor, const std::string& path) {
+std::vector<std::byte> rounded(const std::vector<T>& values, const TensorRef& tensor, const Location& path) {
   std::vector<std::byte> bytes(values.size() * sizeof(To));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto value = static_cast<To>(static_cast<float>(values[i]));
@@ -159,7 +159,7 @@ std::vector<std::byte> rounded(const std::vector<T>& values, const TensorRef& te
       throw Error({.code = ErrorCode::invalid_argument,
                    .message = fmt::format("a value is too large for weights of {}", name_of(tensor.dtype)),
                    .name = tensor.name,
-                   .path = path,
+                   .path = path.string(),
                    .wanted = fmt::format("a magnitude of at most {}", is_half    ? "65504"
                                                                       : is_float ? "3.402e38"
                                                                                  : "3.389e38"),
@@ -174,7 +174,7 @@ std::vector<std::byte> rounded(const std::vector<T>& values, const TensorRef& te
 }
 
 template <typename T>
-std::vector<std::byte> bytes_of(const std::vector<T>& values, const TensorRef& tensor, const std::string& path) {
+std::vector<std::byte> bytes_of(const std::vector<T>& values, const TensorRef& tensor, const Location& path) {
   switch (tensor.dtype) {
     case DType::bfloat16: return rounded<bfloat16>(values, tensor, path);
     case DType::float16: return rounded<float16>(values, tensor, path);
@@ -207,7 +207,7 @@ std::vector<T> values_of(const WrittenTensor& tensor, const WeightsFormat& forma
 }
 
 template <typename T>
-void write_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
+void write_weights(const std::vector<PrefixedModel>& models, const Location& path, const WeightsFormat& format,
                    SafetensorsMetadata metadata) {
   require(!models.empty(), "save_weights() got no model");
   require(format.dtype == DType::float32 || format.dtype == DType::bfloat16 || format.dtype == DType::float16,
@@ -255,18 +255,18 @@ void save_weights(const std::vector<PrefixedModel>& models, const std::string& p
 }
 
 template <typename T>
-void save_weights(const std::vector<PrefixedModel>& models, const std::string& path) {
+void save_weights(const std::vector<PrefixedModel>& models, const Location& path) {
   write_weights<T>(models, path, WeightsFormat{}, {});
 }
 
 template <typename T>
-void save_weights(Model& model, const std::string& path, const SafetensorsMetadata& metadata) {
+void save_weights(Model& model, const Location& path, const SafetensorsMetadata& metadata) {
   write_weights<T>({{.prefix = "", .model = model}}, path, WeightsFormat{}, metadata);
 }
 
-template void save_weights<float>(const std::vector<PrefixedModel>&, const std::string&);
-template void save_weights<float>(Model&, const std::string&, const SafetensorsMetadata&);
-template void save_weights<double>(const std::vector<PrefixedModel>&, const std::string&);
-template void save_weights<double>(Model&, const std::string&, const SafetensorsMetadata&);
+template void save_weights<float>(const std::vector<PrefixedModel>&, const Location&);
+template void save_weights<float>(Model&, const Location&, const SafetensorsMetadata&);
+template void save_weights<double>(const std::vector<PrefixedModel>&, const Location&);
+template void save_weights<double>(Model&, const Location&, const SafetensorsMetadata&);
 
 }  // namespace trireme::nn

@@ -11,7 +11,7 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/log.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::ops::cuda {
 namespace {
@@ -77,7 +77,7 @@ PlanFile::PlanFile(const std::filesystem::path& folder, PlanPlatform platform) :
   if (folder.empty()) return;
   path_ = folder / file_name(platform_);
   try {
-    if (std::filesystem::exists(path_)) plans_ = from_json(File::open(path_).content(), platform_);
+    if (std::filesystem::exists(path_)) plans_ = from_json(open_file(path_)->content(), platform_);
   } catch (const std::exception& error) {
     log(Severity::warning, "{} is not used, matrix products are timed again: {}", path_.string(), error.what());
   }
@@ -93,7 +93,7 @@ void PlanFile::add(const std::string& problem, const TimedAlgorithm& timed) {
   if (path_.empty()) return;
   TimedPlans all = plans_;
   try {
-    all.merge(from_json(File::open(path_).content(), platform_));
+    all.merge(from_json(open_file(path_)->content(), platform_));
   } catch (const Error&) {  // there is none yet, or none that can be used
   }
   try {

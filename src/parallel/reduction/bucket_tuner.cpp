@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
 #include "trireme/files/file_system.hpp"
 
 namespace trireme::parallel {
@@ -79,7 +78,7 @@ void BucketTuner::load_profile() {
   std::string failure;
   if (group_.rank() == 0) {
     try {
-      if (posix_file_system()->exists(profile_)) text = File::open(profile_).content();
+      if (file_system_of(profile_)->exists(profile_)) text = open_file(profile_)->content();
     } catch (const Error& error) {
       failure = error.what();
     }
@@ -102,8 +101,7 @@ void BucketTuner::require_writable_profile() const {
   group_.agree(
       [this] {
         if (group_.rank() != 0) return;
-        std::error_code none;
-        require(!std::filesystem::is_directory(profile_, none), "the bucket profile {} is a folder: name a file", profile_);
+        require(!is_folder(profile_), "the bucket profile {} is a folder: name a file", profile_);
         const FileReplacement beside(profile_);
       },
       "try the bucket profile");

@@ -5,12 +5,11 @@
 #include <algorithm>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "tokenizers/chat/jinja_form.hpp"
 #include "tokenizers/chat/known_templates.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 #include "trireme/files/json_fault.hpp"
 #include "trireme/tokenizers/chat/chat_template.hpp"
 
@@ -19,15 +18,12 @@ namespace {
 
 using nlohmann::json;
 
-std::filesystem::path folder_of(const std::filesystem::path& path) {
-  std::error_code unknown;
-  return std::filesystem::is_directory(path, unknown) ? path : path.parent_path();
-}
+Location folder_of(const Location& path) { return is_folder(path) ? path : path.parent(); }
 
 // An object, or null where there is no file.
-json object_in(const std::filesystem::path& path) {
-  if (!std::filesystem::exists(path)) return {};
-  const std::string text = File::open(path).content();
+json object_in(const Location& path) {
+  if (!is_there(path)) return {};
+  const std::string text = open_file(path)->content();
   json object = json::parse(text, nullptr, false);
   if (object.is_object()) return object;
   throw Error({.code = ErrorCode::corrupt_file,
@@ -68,15 +64,15 @@ std::string first_known(const Tokenizer& tokenizer, std::initializer_list<const 
 }
 
 struct FoundTemplate {
-  std::filesystem::path file;
+  Location file;
   std::string text;  // empty: there is none
 };
 
 // The template that conversations have.
-FoundTemplate template_in(const std::filesystem::path& folder) {
-  const std::filesystem::path own = folder / "chat_template.jinja";
-  if (std::filesystem::exists(own)) return {own, File::open(own).content()};
-  const std::filesystem::path config_path = folder / "tokenizer_config.json";
+FoundTemplate template_in(const Location& folder) {
+  const Location own = folder / "chat_template.jinja";
+  if (is_there(own)) return {own, open_file(own)->content()};
+  const Location config_path = folder / "tokenizer_config.json";
   const json config = object_in(config_path);
   if (!config.is_object() || !config.contains("chat_template")) return {};
   const json& templates = config.at("chat_template");
@@ -101,9 +97,9 @@ std::string output(std::initializer_list<std::string> parts) {
 
 }  // namespace
 
-TextMarks text_marks(const Tokenizer& tokenizer, const std::filesystem::path& path) {
+TextMarks text_marks(const Tokenizer& tokenizer, const Location& path) {
   if (tokenizer.is_of_bytes()) return {.begin = "", .end = std::string(1, '\0')};
-  const std::filesystem::path folder = folder_of(path);
+  const Location folder = folder_of(path);
   TextMarks marks;
   const auto take = [&marks](const std::string& begin, const std::string& end) {
     if (marks.begin.empty()) marks.begin = begin;
@@ -162,7 +158,7 @@ std::string ChatTemplate::jinja() const {
   return text;
 }
 
-std::optional<std::string> ChatTemplate::known_in(const std::filesystem::path& path, const Tokenizer& tokenizer) {
+std::optional<std::string> ChatTemplate::known_in(const Location& path, const Tokenizer& tokenizer) {
   const std::string text = template_in(folder_of(path)).text;
   if (text.empty()) return std::nullopt;
   const TextMarks marks = text_marks(tokenizer, path);
@@ -177,7 +173,7 @@ std::optional<std::string> ChatTemplate::known_in(const std::filesystem::path& p
   return std::nullopt;
 }
 
-std::optional<std::filesystem::path> ChatTemplate::file_in(const std::filesystem::path& path) {
+std::optional<Location> ChatTemplate::file_in(const Location& path) {
   const FoundTemplate found = template_in(folder_of(path));
   return found.text.empty() ? std::nullopt : std::optional(found.file);
 }

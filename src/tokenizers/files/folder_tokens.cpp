@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "tokenizers/text/utf8.hpp"
@@ -15,11 +14,6 @@ namespace {
 
 constexpr std::int64_t most_numbers = 1 << 24;
 constexpr const char* about_config = "a tokenizer's config";
-
-bool is_there(const std::filesystem::path& path) {
-  std::error_code unknown;
-  return std::filesystem::exists(path, unknown);
-}
 
 // {"32000": {"content": "<|im_end|>", ...}, ...}
 std::vector<StoredToken> read_numbered_tokens(const ConfigFile& config, const char* key) {
@@ -50,7 +44,7 @@ void add_texts(const nlohmann::json& value, std::set<std::string>& to) {
 }
 
 // What the folder calls special: bos_token and its like.
-std::set<std::string> special_tokens(const std::filesystem::path& folder) {
+std::set<std::string> special_tokens(const Location& folder) {
   std::set<std::string> tokens;
   for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
     if (!is_there(folder / name)) continue;
@@ -64,9 +58,9 @@ std::set<std::string> special_tokens(const std::filesystem::path& folder) {
 }
 
 // {"<|im_end|>": 32000, ...}
-std::vector<StoredToken> read_added_tokens(const std::filesystem::path& path) {
+std::vector<StoredToken> read_added_tokens(const Location& path) {
   const ConfigFile file(path, "a list of added tokens");
-  const std::set<std::string> special = special_tokens(path.parent_path());
+  const std::set<std::string> special = special_tokens(path.parent());
   std::vector<StoredToken> tokens;
   for (const std::string& content : file.keys()) {
     const std::int64_t number = file.integer(content, 0);
@@ -93,14 +87,14 @@ StoredToken read_added_token(const ConfigFile& object, std::int64_t number) {
   return stored;
 }
 
-std::vector<StoredToken> folder_tokens(const std::filesystem::path& folder) {
-  const std::filesystem::path config_path = folder / "tokenizer_config.json";
+std::vector<StoredToken> folder_tokens(const Location& folder) {
+  const Location config_path = folder / "tokenizer_config.json";
   constexpr const char* key = "added_tokens_decoder";
   if (is_there(config_path)) {
     const ConfigFile config(config_path, about_config);
     if (config.has(key)) return read_numbered_tokens(config, key);
   }
-  const std::filesystem::path list = folder / "added_tokens.json";
+  const Location list = folder / "added_tokens.json";
   return is_there(list) ? read_added_tokens(list) : std::vector<StoredToken>{};
 }
 
@@ -121,7 +115,7 @@ void add_token(const StoredToken& stored, TextCodecParts& parts) {
   parts.added_in_normalized.add(normalized);
 }
 
-void add_folder_tokens(const std::filesystem::path& folder, TextCodecParts& parts) {
+void add_folder_tokens(const Location& folder, TextCodecParts& parts) {
   for (const StoredToken& stored : folder_tokens(folder)) {
     const auto has_number = [&](const AddedToken& other) { return other.number == stored.token.number; };
     if (!stored.token.content.empty() && std::ranges::none_of(parts.added, has_number)) add_token(stored, parts);

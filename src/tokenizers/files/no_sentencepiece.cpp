@@ -3,7 +3,7 @@
 
 namespace trireme::tokenizers {
 
-std::shared_ptr<const detail::Codec> read_sentencepiece(const std::filesystem::path& path) {
+std::shared_ptr<const detail::Codec> read_sentencepiece(const Location& path) {
   throw Error({.code = ErrorCode::not_available,
                .message = "this build has no sentencepiece: its models can't be read",
                .path = path.string(),

@@ -7,7 +7,6 @@
 #include <span>
 #include <sstream>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "tokenizers/codecs/wordpiece.hpp"
@@ -18,15 +17,15 @@
 #include "tokenizers/files/tokenizer_json.hpp"
 #include "tokenizers/text/utf8.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 #include "trireme/files/json_fault.hpp"
 
 namespace trireme::tokenizers {
 namespace {
 
 // Lines without their ends.
-std::vector<std::string> lines_of(const std::filesystem::path& path) {
-  std::istringstream text(File::open(path).content());
+std::vector<std::string> lines_of(const Location& path) {
+  std::istringstream text(open_file(path)->content());
   std::vector<std::string> lines;
   for (std::string line; std::getline(text, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -43,7 +42,7 @@ void add_special(const char* content, std::int32_t number, TextCodecParts& parts
 }
 
 // A vocab.txt of BERT: a token on each line. Whether it is cased says the folder's tokenizer_config.json.
-std::shared_ptr<const detail::Codec> read_vocab_txt(const std::filesystem::path& path) {
+std::shared_ptr<const detail::Codec> read_vocab_txt(const Location& path) {
   std::vector<std::string> lines = lines_of(path);
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
   auto tokens = std::make_shared<TokenSpellings>(lines.size());
@@ -67,9 +66,8 @@ std::shared_ptr<const detail::Codec> read_vocab_txt(const std::filesystem::path&
     return *number;
   };
   BertNormalizerOptions normalizer;
-  const auto config_path = path.parent_path() / "tokenizer_config.json";
-  std::error_code unknown;
-  if (std::filesystem::exists(config_path, unknown)) {
+  const auto config_path = path.parent() / "tokenizer_config.json";
+  if (is_there(config_path)) {
     const ConfigFile config(config_path, "a tokenizer's config");
     normalizer.lowercase = config.flag_or("do_lower_case", true);
     normalizer.handle_chinese_chars = config.flag_or("tokenize_chinese_chars", true);
@@ -77,7 +75,7 @@ std::shared_ptr<const detail::Codec> read_vocab_txt(const std::filesystem::path&
   }
   TextCodecParts parts{.spellings = tokens, .texts = tokens, .model = std::make_shared<WordPiece>(tokens, WordPieceOptions{})};
   parts.normalizer = bert_normalizer(normalizer);
-  add_folder_tokens(path.parent_path(), parts);
+  add_folder_tokens(path.parent(), parts);
   for (const char* const special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
     add_special(special, number_of(special), parts);
   }
@@ -89,8 +87,8 @@ std::shared_ptr<const detail::Codec> read_vocab_txt(const std::filesystem::path&
   return std::make_shared<TextCodec>(std::move(parts));
 }
 
-std::shared_ptr<const detail::Codec> gpt2_codec(const std::filesystem::path& vocabulary, const std::filesystem::path& merges) {
-  const std::string text = File::open(vocabulary).content();
+std::shared_ptr<const detail::Codec> gpt2_codec(const Location& vocabulary, const Location& merges) {
+  const std::string text = open_file(vocabulary)->content();
   const auto tokens = nlohmann::json::parse(text, nullptr, false);
   if (tokens.is_discarded()) {
     throw Error({.code = ErrorCode::corrupt_file,
@@ -103,34 +101,29 @@ std::shared_ptr<const detail::Codec> gpt2_codec(const std::filesystem::path& voc
   }
   ModelParts model = byte_level_bpe(tokens, pairs, vocabulary.string());
   TextCodecParts parts{.spellings = model.spellings, .texts = model.texts, .model = model.model};
-  add_folder_tokens(vocabulary.parent_path(), parts);
+  add_folder_tokens(vocabulary.parent(), parts);
   if (const auto number = model.spellings->find("<|endoftext|>")) add_special("<|endoftext|>", *number, parts);
   parts.splitter.add(SplitByRegex{.regex = Regex(patterns::gpt2, RegexRules::oniguruma)});
   return std::make_shared<TextCodec>(std::move(parts));
 }
 
-bool has_file(const std::filesystem::path& folder, const char* name) {
-  std::error_code unknown;
-  return std::filesystem::exists(folder / name, unknown);
-}
+bool has_file(const Location& folder, const char* name) { return is_there(folder / name); }
 
-bool has_gpt2(const std::filesystem::path& folder) { return has_file(folder, "vocab.json") && has_file(folder, "merges.txt"); }
+bool has_gpt2(const Location& folder) { return has_file(folder, "vocab.json") && has_file(folder, "merges.txt"); }
 
-bool is_read(const std::filesystem::path& folder) {
+bool is_read(const Location& folder) {
   return has_file(folder, "tokenizer.json") || has_file(folder, "tokenizer.model") || has_file(folder, "vocab.txt") ||
          has_gpt2(folder);
 }
 
 // The first file of a folder that belongs to some tokenizer by its name; empty: there is none.
-std::string file_of_tokenizer(const std::filesystem::path& folder) {
+std::string file_of_tokenizer(const Location& folder) {
   constexpr std::array<std::string_view, 8> begins{"added_tokens", "merges", "sentencepiece", "special_tokens_map",
                                                    "spiece",       "tekken", "tokeniz",       "vocab"};
   constexpr std::array<std::string_view, 4> ends{".bpe", ".model", ".spm", ".tiktoken"};
   std::vector<std::string> found;
-  std::error_code failed;
-  for (auto at = std::filesystem::directory_iterator(folder, failed); !failed && at != std::filesystem::directory_iterator();
-       at.increment(failed)) {
-    const std::string name = at->path().filename().string();
+  if (!is_folder(folder)) return "";
+  for (const std::string& name : file_system_of(folder)->names_in(folder)) {
     const bool belongs = std::ranges::any_of(begins, [&](std::string_view begin) { return name.starts_with(begin); }) ||
                          std::ranges::any_of(ends, [&](std::string_view end) { return name.ends_with(end); });
     if (belongs) found.push_back(name);
@@ -138,7 +131,7 @@ std::string file_of_tokenizer(const std::filesystem::path& folder) {
   return found.empty() ? "" : std::ranges::min(found);
 }
 
-[[noreturn]] void refuse_folder(const std::filesystem::path& folder) {
+[[noreturn]] void refuse_folder(const Location& folder) {
   const std::string other = file_of_tokenizer(folder);
   throw Error({.code = ErrorCode::invalid_argument,
                .message = fmt::format(
@@ -152,10 +145,10 @@ std::string file_of_tokenizer(const std::filesystem::path& folder) {
 }
 
 // Meta's folders call a file of tiktoken tokenizer.model.
-std::shared_ptr<const detail::Codec> read_model_file(const std::filesystem::path& path) {
-  const File file = File::open(path);
-  std::string begin(std::min<std::size_t>(file.size(), 1024), '\0');
-  file.read_at(std::as_writable_bytes(std::span(begin)), 0);
+std::shared_ptr<const detail::Codec> read_model_file(const Location& path) {
+  const auto file = open_file(path);
+  std::string begin(std::min<std::size_t>(file->size(), 1024), '\0');
+  file->read_at(std::as_writable_bytes(std::span(begin)), 0);
   const auto refuse = [&](const char* message, const char* hint) {
     throw Error({.code = ErrorCode::invalid_argument, .message = message, .path = path.string(), .hint = hint});
   };
@@ -171,7 +164,7 @@ std::shared_ptr<const detail::Codec> read_model_file(const std::filesystem::path
   return read_sentencepiece(path);
 }
 
-std::shared_ptr<const detail::Codec> read_folder(const std::filesystem::path& folder) {
+std::shared_ptr<const detail::Codec> read_folder(const Location& folder) {
   if (has_file(folder, "tokenizer.json")) return read_tokenizer_json(folder / "tokenizer.json");
   if (has_file(folder, "tokenizer.model")) return read_model_file(folder / "tokenizer.model");
   if (has_file(folder, "vocab.txt")) return read_vocab_txt(folder / "vocab.txt");
@@ -189,9 +182,8 @@ std::shared_ptr<const detail::Codec> read_folder(const std::filesystem::path& fo
 
 }  // namespace
 
-Tokenizer read_tokenizer(const std::filesystem::path& path) {
-  std::error_code unknown;
-  if (std::filesystem::is_directory(path, unknown)) return Tokenizer(read_folder(path));
+Tokenizer read_tokenizer(const Location& path) {
+  if (is_folder(path)) return Tokenizer(read_folder(path));
   if (path.extension() == ".json") return Tokenizer(read_tokenizer_json(path));
   if (path.extension() == ".model") return Tokenizer(read_model_file(path));
   if (path.extension() == ".txt") return Tokenizer(read_vocab_txt(path));
@@ -201,17 +193,15 @@ Tokenizer read_tokenizer(const std::filesystem::path& path) {
        .path = path.string()});
 }
 
-bool has_tokenizer(const std::filesystem::path& folder) {
+bool has_tokenizer(const Location& folder) {
   if (!is_read(folder) && !file_of_tokenizer(folder).empty()) refuse_folder(folder);
   return is_read(folder);
 }
 
-Tokenizer read_tiktoken(const std::filesystem::path& path, const TiktokenOptions& options) {
+Tokenizer read_tiktoken(const Location& path, const TiktokenOptions& options) {
   return Tokenizer(tiktoken_codec(lines_of(path), path.string(), options));
 }
 
-Tokenizer read_gpt2(const std::filesystem::path& vocabulary, const std::filesystem::path& merges) {
-  return Tokenizer(gpt2_codec(vocabulary, merges));
-}
+Tokenizer read_gpt2(const Location& vocabulary, const Location& merges) { return Tokenizer(gpt2_codec(vocabulary, merges)); }
 
 }  // namespace trireme::tokenizers

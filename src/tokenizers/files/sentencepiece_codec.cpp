@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -16,7 +15,7 @@
 #include "tokenizers/files/folder_tokens.hpp"
 #include "tokenizers/text/utf8.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/files/file.hpp"
+#include "trireme/files/file_system.hpp"
 
 namespace trireme::tokenizers {
 namespace {
@@ -26,13 +25,13 @@ constexpr std::string_view sign_of_space = "\xE2\x96\x81";
 // Kudo and Richardson 2018, arXiv 1808.06226.
 class SentencePieceCodec : public detail::Codec {
  public:
-  explicit SentencePieceCodec(const std::filesystem::path& path) {
-    const File file = File::open(path.string());
-    const auto bytes = file.map();
-    const std::string_view model(reinterpret_cast<const char*>(bytes.get()), file.size());
+  explicit SentencePieceCodec(const Location& path) {
+    const auto file = open_file(path);
+    const auto bytes = file->map();
+    const std::string_view model(reinterpret_cast<const char*>(bytes.get()), file->size());
     load(model, path, processor_);
     size_ = processor_.GetPieceSize();
-    for (const StoredToken& stored : folder_tokens(path.parent_path())) {
+    for (const StoredToken& stored : folder_tokens(path.parent())) {
       const AddedToken& token = stored.token;
       if (token.content.empty()) continue;
       added_.emplace(token.number, token);
@@ -45,7 +44,7 @@ class SentencePieceCodec : public detail::Codec {
     }
     strips_ = find_strips();
     doubles_space_ = processor_.EncodeAsPieces(" a") != processor_.EncodeAsPieces("a");
-    read_config(path.parent_path() / "tokenizer_config.json");
+    read_config(path.parent() / "tokenizer_config.json");
     if (!begins_each_part_ || doubles_space_) {
       // What follows counts more: normalizer_spec.add_dummy_prefix is false.
       constexpr std::string_view without_first_space("\x1A\x02\x18\x00", 4);
@@ -118,9 +117,8 @@ class SentencePieceCodec : public detail::Codec {
   }
 
  private:
-  void read_config(const std::filesystem::path& path) {
-    std::error_code unknown;
-    if (!std::filesystem::exists(path, unknown)) return;
+  void read_config(const Location& path) {
+    if (!is_there(path)) return;
     const ConfigFile config(path, "a tokenizer's config");
     // The defaults of transformers.
     const std::string type = config.text_or("tokenizer_class", "");
@@ -176,7 +174,7 @@ class SentencePieceCodec : public detail::Codec {
     if (with_offsets) to.types.resize(to.tokens.size(), type);
   }
 
-  static void load(std::string_view model, const std::filesystem::path& path, sentencepiece::SentencePieceProcessor& to) {
+  static void load(std::string_view model, const Location& path, sentencepiece::SentencePieceProcessor& to) {
     const auto loaded = to.LoadFromSerializedProto(model);
     if (loaded.ok()) return;
     throw Error({.code = ErrorCode::corrupt_file,
@@ -205,7 +203,7 @@ class SentencePieceCodec : public detail::Codec {
 
 }  // namespace
 
-std::shared_ptr<const detail::Codec> read_sentencepiece(const std::filesystem::path& path) {
+std::shared_ptr<const detail::Codec> read_sentencepiece(const Location& path) {
   return std::make_shared<SentencePieceCodec>(path);
 }
 

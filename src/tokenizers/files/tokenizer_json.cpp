@@ -41,7 +41,7 @@ void check_template(const ConfigFile& file, const TextTemplate& pieces, const Te
 
 }  // namespace
 
-std::shared_ptr<const detail::Codec> read_tokenizer_json(const std::filesystem::path& path) {
+std::shared_ptr<const detail::Codec> read_tokenizer_json(const Location& path) {
   const ConfigFile file(path, "a tokenizer");
   TextCodecParts parts;
   // Truncation and padding are what a caller asks for, not of the tokenizer.

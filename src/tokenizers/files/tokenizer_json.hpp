@@ -1,13 +1,13 @@
 #pragma once
 
-#include <filesystem>
 #include <memory>
 
 #include "tokenizers/codecs/codec.hpp"
+#include "trireme/files/location.hpp"
 
 namespace trireme::tokenizers {
 
 // A tokenizer.json of Hugging Face's tokenizers.
-std::shared_ptr<const detail::Codec> read_tokenizer_json(const std::filesystem::path& path);
+std::shared_ptr<const detail::Codec> read_tokenizer_json(const Location& path);
 
 }  // namespace trireme::tokenizers

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/documents/documents.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/tokenizers/chat/chat_template.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -29,7 +29,7 @@ struct Conversation {
 // not learnt. Keys of a message that no template writes, as tool_calls, are an Error, as are tools and a system prompt beside
 // the messages; other keys of a line say nothing. A line that is no such object, without an answer that is learnt or with an
 // empty one, is an Error that names file and line, and of what is no JSON the byte and the reason.
-std::vector<Conversation> read_conversations(const std::filesystem::path& path);
+std::vector<Conversation> read_conversations(const Location& path);
 
 // Tokens and what is learnt: the answers of the assistant, each with the token that ends it; other targets are no_target.
 struct EncodedConversation {

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <filesystem>
-
 #include "trireme/core/export.hpp"
 #include "trireme/data/images/image_dataset.hpp"
+#include "trireme/files/location.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace data {
@@ -11,7 +10,7 @@ namespace data {
 // MNIST (LeCun, Bottou, Bengio, Haffner 1998) and data sets in its format: a file of grey images (idx3) and one of their labels
 // 0 to 9 (idx1), each as it is or packed by gzip. Throws Error{corrupt_file} for files that break the format or do not belong
 // together, and Error{not_available} for a packed file in a build without zlib.
-ImageDataset read_mnist(const std::filesystem::path& images, const std::filesystem::path& labels);
+ImageDataset read_mnist(const Location& images, const Location& labels);
 
 }  // namespace data
 }  // namespace trireme

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <vector>
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/images/image_dataset.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -30,7 +30,7 @@ Picture image_grid(const Tensor<float>& images, const ImageGridOptions& options 
 
 // Writes a PNG file; `path` holds either its old content or the whole picture. Throws Error{io}, and Error{not_available} in a
 // build without libpng.
-void write_png(const std::filesystem::path& path, const Picture& picture);
+void write_png(const Location& path, const Picture& picture);
 
 }  // namespace data
 }  // namespace trireme

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/images/picture.hpp"
+#include "trireme/files/location.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace data {
@@ -34,7 +34,7 @@ struct ImageOptions {
 //
 // Everything else is as in read_image_folder(). Throws Error{corrupt_file}, Error{io} and Error{not_available} with the path,
 // and Error{invalid_argument} where numbers would be blended.
-Picture read_image(const std::filesystem::path& path, const ImageOptions& options = {});
+Picture read_image(const Location& path, const ImageOptions& options = {});
 
 }  // namespace data
 }  // namespace trireme

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/images/image_dataset.hpp"
 #include "trireme/data/images/read_image.hpp"
+#include "trireme/files/location.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace data {
@@ -59,10 +59,10 @@ struct ImageFolder {
 // libjpeg for a file that needs it.
 //
 // Of several ranks that read parts each may get no image at all.
-ImageFolder read_image_folder(const std::filesystem::path& path, const ImageFolderOptions& options);
+ImageFolder read_image_folder(const Location& path, const ImageFolderOptions& options);
 
 // Whether a folder holds one at least that may be a class's.
-bool has_class_folders(const std::filesystem::path& path);
+bool has_class_folders(const Location& path);
 
 }  // namespace data
 }  // namespace trireme

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/images/image_dataset.hpp"
 #include "trireme/data/images/read_image.hpp"
+#include "trireme/files/location.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace data {
@@ -43,8 +43,7 @@ struct ImagePairs {
 //
 // Throws Error{corrupt_file} that names images without a mask and masks without an image, two files of one name, and a mask
 // whose extents are not those of its image; and what read_image() throws.
-ImagePairs read_image_pairs(const std::filesystem::path& images, const std::filesystem::path& masks,
-                            const ImagePairOptions& options);
+ImagePairs read_image_pairs(const Location& images, const Location& masks, const ImagePairOptions& options);
 
 std::string content_of(const ImagePairs& pairs);  // of images and masks
 

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/tables/table.hpp"
+#include "trireme/files/location.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace data {
@@ -49,14 +49,14 @@ struct CsvOptions {
 //
 // Throws Error{corrupt_file} with path, line and column for what can't be read, also for a file that is packed or not a text,
 // and Error{invalid_argument} for a column that does not exist. While it reads it takes up to five times the memory of floats.
-Table read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
+Table read_csv(const Location& path, const CsvOptions& options = {});
 
 // A second file of the same columns: classes and categories have the numbers that they have in the first table, `like`, others
 // throw Error.
 //
 //   const data::Table training = data::read_csv("train.csv", options);
 //   const data::Table test = data::read_csv("test.csv", options, training);
-Table read_csv(const std::filesystem::path& path, const CsvOptions& options, const Table& like);
+Table read_csv(const Location& path, const CsvOptions& options, const Table& like);
 
 }  // namespace data
 }  // namespace trireme

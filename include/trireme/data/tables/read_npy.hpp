@@ -1,8 +1,7 @@
 #pragma once
 
-#include <filesystem>
-
 #include "trireme/core/export.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -18,7 +17,7 @@ namespace data {
 // Throws Error{corrupt_file} with the path for a file that is no such array or is cut, for elements that T does not take, as
 // texts, dates, complex numbers or objects of Python, for a number that T does not hold, and for more dims than a Shape has.
 template <typename T>
-TRIREME_EXPORT Tensor<T> read_npy(const std::filesystem::path& path);
+TRIREME_EXPORT Tensor<T> read_npy(const Location& path);
 
 }  // namespace data
 }  // namespace trireme

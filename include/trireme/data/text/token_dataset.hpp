@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/files/location.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace data {
@@ -22,7 +22,7 @@ class TokenDataset {
   static TokenDataset from_tokens(const std::vector<std::int32_t>& tokens);
 
   // A file of nothing but tokens, uint8, uint16 or uint32 in this machine's byte order, read from the disk as it is used.
-  static TokenDataset map(const std::filesystem::path& path, DType dtype);
+  static TokenDataset map(const Location& path, DType dtype);
 
   std::int64_t size() const noexcept { return size_; }
 
@@ -35,7 +35,7 @@ class TokenDataset {
   std::int64_t largest() const;
 
   // Where they come from: the file, or an empty path, and which of its tokens is the first here.
-  const std::filesystem::path& file() const noexcept { return file_; }
+  const Location& file() const noexcept { return file_; }
   std::int64_t first() const noexcept { return first_; }
   DType dtype() const noexcept { return dtype_; }
   std::span<const std::byte> bytes() const {  // as they are stored
@@ -43,13 +43,13 @@ class TokenDataset {
   }
 
  private:
-  TokenDataset(std::shared_ptr<const std::byte> tokens, DType dtype, std::int64_t size, std::filesystem::path file = {},
+  TokenDataset(std::shared_ptr<const std::byte> tokens, DType dtype, std::int64_t size, Location file = {},
                std::int64_t first = 0);
 
   std::shared_ptr<const std::byte> tokens_;
   DType dtype_;
   std::int64_t size_;
-  std::filesystem::path file_;
+  Location file_;
   std::int64_t first_;
 };
 

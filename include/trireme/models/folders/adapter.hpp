@@ -1,12 +1,12 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
 
 #include "trireme/autograd/lora_options.hpp"
 #include "trireme/autograd/model.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/files/location.hpp"
 
 // Folders of LoRA adapters as Hugging Face's PEFT writes and reads them: adapter_config.json and adapter_model.safetensors. For
 // Llama, Gpt and GptNeoX, whose layers have the names of transformers.
@@ -23,11 +23,11 @@ namespace models {
 
 // What a folder's adapter_config.json says. Other kinds of adapters, and what none here has (DoRA, biases or modules that are
 // trained beside, ranks by layer, an option of an unknown name), are an Error that names it.
-LoraOptions lora_options(const std::filesystem::path& folder);
+LoraOptions lora_options(const Location& folder);
 
 // Fills the adapters of a model that was made with lora_options(folder), or others of the same rank, scale and targets. Call it
 // after load_pretrained(), which makes the adapters anew.
-void load_adapter(Model& model, const std::filesystem::path& folder);
+void load_adapter(Model& model, const Location& folder);
 
 struct SaveAdapterOptions {
   DType dtype = DType::float32;  // of the file: also bfloat16 or float16
@@ -36,7 +36,7 @@ struct SaveAdapterOptions {
 };
 
 // All ranks of a divided model call it; the first one writes. The folder is made where there is none.
-void save_adapter(Model& model, const std::filesystem::path& folder, const SaveAdapterOptions& options = {});
+void save_adapter(Model& model, const Location& folder, const SaveAdapterOptions& options = {});
 
 }  // namespace models
 }  // namespace trireme

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 
 #include "trireme/core/export.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/models/architectures/gpt.hpp"
 #include "trireme/models/folders/load_pretrained.hpp"
 
@@ -22,7 +22,7 @@ GptOptions gpt2_options(const std::string& path);
 
 // See load_pretrained.hpp. The names may lack "transformer."; attention masks ("attn.bias", "attn.masked_bias") and a tied
 // "lm_head.weight" are passed over.
-nn::LoadedWeights load_pretrained(Model& model, const GptOptions& options, const std::filesystem::path& path,
+nn::LoadedWeights load_pretrained(Model& model, const GptOptions& options, const Location& path,
                                   const nn::LoadOptions& load = {});
 
 // Writes one file that transformers reads: float32, metadata {"format": "pt"}. save_pretrained() writes a folder.

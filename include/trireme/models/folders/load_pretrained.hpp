@@ -1,8 +1,7 @@
 #pragma once
 
-#include <filesystem>
-
 #include "trireme/core/export.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/nn/weights/weights.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -15,7 +14,7 @@ namespace models {
 // prefix, are read too, where the head may be missing.
 template <typename Net>
 requires requires(const Net& model) { model.options(); }
-nn::LoadedWeights load_pretrained(Net& model, const std::filesystem::path& path, const nn::LoadOptions& load = {}) {
+nn::LoadedWeights load_pretrained(Net& model, const Location& path, const nn::LoadOptions& load = {}) {
   return load_pretrained(model.model(), model.options(), path, load);
 }
 

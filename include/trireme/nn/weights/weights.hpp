@@ -5,6 +5,7 @@
 
 #include "trireme/autograd/model.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/files/safetensors.hpp"
 
 // Weights of any model as safetensors: the names and shapes of the parameters and buffers, as a torch state dict. float32 is
@@ -27,12 +28,12 @@ struct LoadedWeights {
 // Fills the model's store. A missing or unknown tensor or another shape is an Error that names it, and changes nothing.
 // T: the element type of the model's values. All ranks of a divided model call this.
 template <typename T>
-TRIREME_EXPORT void load_weights(Model& model, const std::string& path);
+TRIREME_EXPORT void load_weights(Model& model, const Location& path);
 
 // All ranks of a divided model call this. The first one writes the file, tensor by tensor, as the others send theirs: it has
 // the same bytes wherever they lie. `metadata`: what the file keeps beside them, as a vocabulary (data/text/vocabulary.hpp).
 template <typename T>
-TRIREME_EXPORT void save_weights(Model& model, const std::string& path, const SafetensorsMetadata& metadata = {});
+TRIREME_EXPORT void save_weights(Model& model, const Location& path, const SafetensorsMetadata& metadata = {});
 
 // One of several models in a file, as the two of a GAN: its names there begin with the prefix.
 struct PrefixedModel {
@@ -41,10 +42,10 @@ struct PrefixedModel {
 };
 
 template <typename T>
-TRIREME_EXPORT void load_weights(const std::vector<PrefixedModel>& models, const std::string& path);
+TRIREME_EXPORT void load_weights(const std::vector<PrefixedModel>& models, const Location& path);
 
 template <typename T>
-TRIREME_EXPORT void save_weights(const std::vector<PrefixedModel>& models, const std::string& path);
+TRIREME_EXPORT void save_weights(const std::vector<PrefixedModel>& models, const Location& path);
 
 }  // namespace nn
 }  // namespace trireme

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trireme/core/export.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/files/safetensors.hpp"
 #include "trireme/nn/weights/weights.hpp"
 #include "trireme/ops/array/transpose.hpp"
@@ -67,13 +68,13 @@ const SafetensorsEntry& stored_tensor(const SafetensorsFile& file, const std::st
 void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, const Shape& shape);
 
 // Whether what lies at `path` has both tensors of a pair with other shapes or values. Where no weights are: false.
-bool repeats_differ(const std::string& path, const WeightsFormat& format);
+bool repeats_differ(const Location& path, const WeightsFormat& format);
 
 // path: a safetensors file, or a folder as transformers writes it. All ranks of a divided model call these; models of one file
 // lie on the same ranks and have values of one type. The lists of what did not fit, and errors, are those of all ranks.
-LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
+LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const Location& path, const WeightsFormat& format,
                            const LoadOptions& options = {});
-void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format);
+void save_weights(const std::vector<PrefixedModel>& models, const Location& path, const WeightsFormat& format);
 
 }  // namespace nn
 }  // namespace trireme

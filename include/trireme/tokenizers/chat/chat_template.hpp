@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/tokenizers/codecs/tokenizer.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -30,7 +30,7 @@ struct TextMarks {
 
 // By tokenizer_config.json, special_tokens_map.json or config.json of a model's folder, or of the folder of the file that is
 // named; else those of the common names that the tokenizer has. Of bytes, texts end with the byte 0.
-TextMarks text_marks(const Tokenizer& tokenizer, const std::filesystem::path& path);
+TextMarks text_marks(const Tokenizer& tokenizer, const Location& path);
 
 struct ChatText {
   std::string text;
@@ -63,9 +63,9 @@ class ChatTemplate {
   // The name of what a model's folder has in chat_template.jinja or in tokenizer_config.json, or that of a file's folder; none:
   // it has no template, or one that is not known. One is known where its whole text is, but for spellings that change nothing:
   // white space and quotes within tags, names of variables, what is said to begin an answer. What jinja() gives is known.
-  static std::optional<std::string> known_in(const std::filesystem::path& path, const Tokenizer& tokenizer);
+  static std::optional<std::string> known_in(const Location& path, const Tokenizer& tokenizer);
   // Which file of the folder has a template, known or not; none: it has no template.
-  static std::optional<std::filesystem::path> file_in(const std::filesystem::path& path);
+  static std::optional<Location> file_in(const Location& path);
 
   // A role that is unknown or out of order is an Error.
   ChatText render(std::span<const Message> messages) const;

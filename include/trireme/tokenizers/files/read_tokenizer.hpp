@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
 
 #include "trireme/core/export.hpp"
+#include "trireme/files/location.hpp"
 #include "trireme/tokenizers/codecs/tokenizer.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -19,10 +19,10 @@ namespace tokenizers {
 // NFC, NFD, NFKC, NFKD, Prepend, Replace, Sequence; the pre-tokenizers BertPreTokenizer, ByteLevel, Digits,
 // Metaspace, Sequence, Split; the post-processors BertProcessing, ByteLevel, RobertaProcessing, Sequence, TemplateProcessing;
 // the decoders of these. Any other kind or option is an Error that names it.
-Tokenizer read_tokenizer(const std::filesystem::path& path);
+Tokenizer read_tokenizer(const Location& path);
 
 // Whether a folder has one of these files. One with files of another tokenizer is an Error that names the first of them.
-bool has_tokenizer(const std::filesystem::path& folder);
+bool has_tokenizer(const Location& folder);
 
 // How texts are split before bytes are merged: the regular expressions of known tokenizers.
 namespace patterns {
@@ -40,10 +40,10 @@ struct TiktokenOptions {
 };
 
 // A file of tiktoken: lines of a token in base64 and its number, by which pairs are merged.
-Tokenizer read_tiktoken(const std::filesystem::path& path, const TiktokenOptions& options = {});
+Tokenizer read_tiktoken(const Location& path, const TiktokenOptions& options = {});
 
 // A vocab.json and merges.txt of GPT-2, also under other names.
-Tokenizer read_gpt2(const std::filesystem::path& vocabulary, const std::filesystem::path& merges);
+Tokenizer read_gpt2(const Location& vocabulary, const Location& merges);
 
 }  // namespace tokenizers
 }  // namespace trireme
