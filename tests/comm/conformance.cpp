@@ -140,7 +140,7 @@ void check_same_bits(const Group& world) {
 
 // Rank order: (big + -big) + small keeps small, (small + big) + -big loses it.
 void check_rank_order(const Group& world) {
-  if (world.size() != 3 || std::getenv("TRIREME_RANKS_PER_NODE") != nullptr) return;  // nodes have an order of their own
+  if (world.size() != 3 || !world.on_one_node()) return;  // nodes have an order of their own
   const Buffer<float> buffer(world, 100, true);
   const std::array<float, 3> values = {1e20f, -1e20f, 1.0f};
   std::ranges::fill(buffer.span(), values[static_cast<std::size_t>(world.rank())]);
@@ -149,23 +149,38 @@ void check_rank_order(const Group& world) {
 }
 
 // The tree of fixed_sum, for floats whose sum depends on the order.
-float tree_sum(int first, int ranks) {
-  const auto value = [](int rank) {
-    return std::sin(static_cast<float>(rank + 1)) * std::pow(10.0f, static_cast<float>(rank % 5));
-  };
-  if (ranks == 1) return value(first);
+constexpr std::size_t fixed_sums = 97;  // that differ
+float tree_sum(int first, int ranks, std::size_t index) {
+  if (ranks == 1) {
+    return std::sin(static_cast<float>(first + 1) + static_cast<float>(index)) * std::pow(10.0f, static_cast<float>(first % 5));
+  }
   int left = 1;
   while (2 * left < ranks) left *= 2;
-  return tree_sum(first, left) + tree_sum(first + left, ranks - left);
+  return tree_sum(first, left, index) + tree_sum(first + left, ranks - left, index);
 }
 
 void check_fixed_sum(const Group& world) {
-  for (const std::size_t count : {1, 1000, 300'001}) {
+  std::array<float, fixed_sums> mine{};
+  std::array<float, fixed_sums> wanted{};
+  for (std::size_t index = 0; index < fixed_sums; ++index) {
+    mine[index] = tree_sum(world.rank(), 1, index);
+    wanted[index] = tree_sum(0, world.size(), index);
+  }
+  for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, std::size_t{300'001}}) {
     const Buffer<float> buffer(world, count, true);
-    std::ranges::fill(buffer.span(), tree_sum(world.rank(), 1));
-    world.all_reduce(buffer.span(), ReduceOp::fixed_sum).wait_on_host();
-    const float wanted = tree_sum(0, world.size());
-    for (const float value : buffer.span()) expect(value == wanted, "the sum in the fixed tree: {}, got {}", wanted, value);
+    const auto data = buffer.span();
+    const auto check = [&](Range range) {
+      for (auto i = static_cast<std::size_t>(range.begin); i < static_cast<std::size_t>(range.end); ++i) {
+        expect(data[i] == wanted[i % fixed_sums], "element {} of {} in the fixed tree: {}, got {}", i, count,
+               wanted[i % fixed_sums], data[i]);
+      }
+    };
+    for (std::size_t i = 0; i < count; ++i) data[i] = mine[i % fixed_sums];
+    world.all_reduce(data, ReduceOp::fixed_sum).wait_on_host();
+    check({0, static_cast<std::int64_t>(count)});
+    for (std::size_t i = 0; i < count; ++i) data[i] = mine[i % fixed_sums];
+    world.reduce_scatter(data, ReduceOp::fixed_sum).wait_on_host();
+    check(world.part(static_cast<std::int64_t>(count), world.rank()));
   }
 }
 
@@ -246,7 +261,7 @@ void check_split(const Group& world) {
   expect(of_half.span()[3] == static_cast<float>(world.size()), "the half's memory in the world");
 }
 
-// TRIREME_RANKS_PER_NODE makes nodes of processes; threads are always on one.
+// TRIREME_RANKS_PER_NODE makes nodes of processes.
 void check_nodes(const Group& world) {
   const auto nodes = world.nodes();
   expect(world.on_one_node() == (nodes.size() == 1), "{} nodes", nodes.size());

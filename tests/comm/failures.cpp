@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -96,8 +95,6 @@ int miss_a_message(const Group& world) {
   return 0;
 }
 
-bool shares_memory() { return std::getenv("TRIREME_RANKS_PER_NODE") == nullptr; }
-
 // However late the others are to see that their deadline has passed.
 void wait_for_a_failure() {
   const auto end = std::chrono::steady_clock::now() + 30s;
@@ -132,7 +129,7 @@ int miss_a_deadline(const Group& world) {
     for (const char* part : {"no progress for 200 ms", "#2 all_reduce(sum, 10 x float32) \"gradient\""}) {
       expect(text.find(part) != std::string::npos, "\"{}\" in: {}", part, text);
     }
-    if (!shares_memory()) throw;  // nobody knows where the others are
+    if (!world.on_one_node()) throw;  // nobody knows where the others are
     const std::string lagging = fmt::format("rank {} last called #1 barrier \"together\"", world.size() - 1);
     expect(text.find(lagging) != std::string::npos, "\"{}\" in: {}", lagging, text);
     throw;
@@ -153,7 +150,7 @@ int miss_a_deadline_of_another_group(const Group& world) {
   } catch (const Error& error) {
     const std::string text = error.what();
     expect(text.find("no progress for 700 ms") != std::string::npos, "a missed deadline: {}", text);
-    if (!shares_memory()) throw;  // nobody knows where the others are
+    if (!world.on_one_node()) throw;  // nobody knows where the others are
     for (const char* part : {"\"aside\" of group \"pair\"", "\"along\" of group \"world\"", "rank 2 does not wait"}) {
       expect(text.find(part) != std::string::npos, "\"{}\" in: {}", part, text);
     }

@@ -3,14 +3,15 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <exception>
 #include <fstream>
-#include <memory>
+#include <span>
 #include <string>
-#include <thread>
 
 #include "comm/conformance.hpp"
 #include "comm/expect.hpp"
-#include "comm/wire/wire.hpp"
+#include "comm/mpi/mpi_transport.hpp"
+#include "comm/transport_cases.hpp"
 
 // Runs the whole suite in one job: this program owns MPI, so launch may be called again and again.
 //   comm_mpi_test [PROGRESS ALGORITHM...]
@@ -22,7 +23,8 @@ using trireme::Group;
 
 int failures = 0;
 int probes = 0;
-std::string algorithm;  // that is tried
+int result_of_looks = MPI_SUCCESS;  // of MPI_Testsome: another is what it says of all messages that it finds done
+std::string algorithm;              // that is tried
 
 void check(const char* name, int wanted, const trireme::LaunchOptions& options, const std::function<int(Group)>& main) {
   const int code = trireme::launch(BackendKind::mpi, options, main);
@@ -33,30 +35,40 @@ void check(const char* name, int wanted, const trireme::LaunchOptions& options, 
                wanted);
 }
 
-// What MPI refuses while the thread that moves the data looks, ends the job that is under way and not the process.
-void check_refused_request() {
-  struct Endless final : trireme::comm::WireJob {
-    bool advance() override { return false; }
-    void stop() noexcept override {}
-  };
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-  const auto context =
-      std::make_shared<trireme::comm::RankContext>(trireme::comm::RankContext::Place{}, trireme::comm::make_node_control(1));
-  trireme::comm::Wire wire(context, trireme::ProgressMode::thread);
-  trireme::comm::WireRequests::Batch batch;
-  {
-    const trireme::comm::Wire::Turn turn = wire.take_turn();
-    wire.requests().add(batch) = MPI_Request{};
+// What MPI says of a message is an error of its batch; where it refuses the look, nothing gets on.
+void check_failed_messages(trireme::comm::MpiTransport& transport, int channel) {
+  using namespace trireme;
+  const comm::Route route{.channel = channel, .peer = 0, .tag = 9};
+  const int out = 5;
+  int in = 0;
+  comm::Batch sends;
+  comm::Batch receives;
+  transport.post(route, std::as_bytes(std::span(&out, 1)), sends);
+  transport.receive(route, std::as_writable_bytes(std::span(&in, 1)), receives);
+  result_of_looks = MPI_ERR_REQUEST;
+  test::expect_error(
+      ErrorCode::internal, [&] { transport.test(); }, "MPI", "MPI_Testsome");
+  result_of_looks = MPI_ERR_IN_STATUS;
+  while (sends.outstanding + receives.outstanding > 0) transport.test();
+  result_of_looks = MPI_SUCCESS;
+  for (const comm::Batch& batch : {sends, receives}) {
+    test::expect_error(
+        ErrorCode::internal, [&] { done(batch); }, "MPI", "a message between nodes");
   }
-  const trireme::comm::Wire::Ticket ticket(wire, std::make_unique<Endless>());
+}
+
+void check_transport() {
+  MPI_Comm itself = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_SELF, &itself);
+  trireme::comm::MpiTransport transport;
+  const int channel = transport.open(itself);
   try {
-    while (!ticket.done()) std::this_thread::yield();
-  } catch (const trireme::Error&) {
-    return;
+    trireme::test::check_transport(transport, channel);
+    check_failed_messages(transport, channel);
+  } catch (const std::exception& error) {
+    ++failures;
+    std::fprintf(stderr, "FAILED: MPI as transport: %s\n", error.what());
   }
-  ++failures;
-  std::fprintf(stderr, "FAILED: a request that MPI refuses is done\n");
 }
 
 // With more ranks than cores MPI gives the core away in each look that finds nothing.
@@ -126,6 +138,14 @@ extern "C" int MPI_Iprobe(int source, int tag, MPI_Comm communicator, int* found
   return PMPI_Iprobe(source, tag, communicator, found, status);
 }
 
+extern "C" int MPI_Testsome(int count, MPI_Request* requests, int* found, int* places, MPI_Status* statuses) {
+  if (result_of_looks == MPI_ERR_REQUEST) return MPI_ERR_REQUEST;
+  const int result = PMPI_Testsome(count, requests, found, places, statuses);
+  if (result_of_looks == MPI_SUCCESS || result != MPI_SUCCESS || *found <= 0) return result;
+  for (int place = 0; place < *found; ++place) statuses[place].MPI_ERROR = MPI_ERR_OTHER;
+  return result_of_looks;
+}
+
 int main(int argc, char** argv) {
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
@@ -146,7 +166,7 @@ int main(int argc, char** argv) {
   }
   check_looks_in_passing(options);
   check_memory_is_unmapped(options);
-  check_refused_request();
+  check_transport();
   MPI_Finalize();
   return failures == 0 ? 0 : 1;
 }

@@ -101,11 +101,13 @@ int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& ma
                                                        .deadline = options.deadline},
                                     node.control);
   context->note_process();
-  const auto wire = std::make_shared<Wire>(context, options.progress);
+  const auto transport = std::make_shared<MpiTransport>();
+  const auto wire = std::make_shared<Wire>(context, options.progress, transport);
   const auto alarm = std::make_shared<MpiAlarm>(context, wire, node.neighbours);
   const auto outbox = std::make_shared<MpiOutbox>(context, wire, alarm);
-  const auto platform = std::make_shared<ProcessPlatform>(
-      MpiMailParts{.context = context, .wire = wire, .alarm = alarm, .outbox = outbox}, node.neighbours, options.algorithm);
+  const auto platform =
+      std::make_shared<ProcessPlatform>(MpiMailParts{.context = context, .wire = wire, .alarm = alarm, .outbox = outbox},
+                                        transport, node.neighbours, options.algorithm);
   const Exchange exchange = [](std::string_view text) { return gather_texts(MPI_COMM_WORLD, text); };
   std::optional<NodeWatch> watch;
   if (node.control->ranks() < size_of(MPI_COMM_WORLD)) watch.emplace(context, exchange, node.node_rank == 0);

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "comm/base/nodes.hpp"
-#include "comm/wire/mpi_calls.hpp"
+#include "comm/mpi/mpi_calls.hpp"
 #include "comm/wire/wire_schedule.hpp"
 
 namespace trireme::comm {

@@ -19,11 +19,11 @@ struct Header {
   DType dtype = DType::uint8;
   std::array<char, 55> name{};
 };
-constexpr std::size_t block_bytes = sizeof(Header);
-static_assert(block_bytes == 64);
+constexpr std::size_t mail_block_bytes = sizeof(Header);
+static_assert(mail_block_bytes == 64);
 
 std::vector<std::byte> make_envelope(std::size_t bytes) {
-  return std::vector<std::byte>(block_bytes + (bytes + block_bytes - 1) / block_bytes * block_bytes);
+  return std::vector<std::byte>(mail_block_bytes + (bytes + mail_block_bytes - 1) / mail_block_bytes * mail_block_bytes);
 }
 
 // A communicator of one group, and what its messages need beside it.
@@ -31,7 +31,7 @@ class MpiMessages {
  public:
   MpiMessages(MPI_Comm communicator, MpiMailParts parts) : communicator_(communicator), parts_(std::move(parts)) {
     const Wire::Turn turn = wire().take_turn();
-    check_mpi(MPI_Type_contiguous(static_cast<int>(block_bytes), MPI_BYTE, &block_), "MPI_Type_contiguous");
+    check_mpi(MPI_Type_contiguous(static_cast<int>(mail_block_bytes), MPI_BYTE, &block_), "MPI_Type_contiguous");
     check_mpi(MPI_Type_commit(&block_), "MPI_Type_commit");
   }
 
@@ -55,7 +55,7 @@ class MpiMessages {
   }
 
  private:
-  static int blocks(const std::vector<std::byte>& envelope) { return static_cast<int>(envelope.size() / block_bytes); }
+  static int blocks(const std::vector<std::byte>& envelope) { return static_cast<int>(envelope.size() / mail_block_bytes); }
 
   MPI_Comm communicator_;
   MpiMailParts parts_;
@@ -96,7 +96,7 @@ class ReceiveByMpi final : public Operation, public Progress {
     std::memcpy(&header, envelope_.data(), sizeof(header));
     if (result != MPI_SUCCESS) header.count = std::max(header.count, expected_.count + 1);  // MPI cut a longer message
     receipt_.check(header.count, header.dtype, {header.name.data(), strnlen(header.name.data(), header.name.size())});
-    if (expected_.count > 0) std::memcpy(expected_.data, envelope_.data() + block_bytes, expected_.bytes());
+    if (expected_.count > 0) std::memcpy(expected_.data, envelope_.data() + mail_block_bytes, expected_.bytes());
     return true;
   }
 
@@ -148,7 +148,7 @@ class MpiMail final : public Mail {
     write_name(message.name, header.name);
     std::vector<std::byte> envelope = make_envelope(message.bytes());
     std::memcpy(envelope.data(), &header, sizeof(header));
-    if (message.count > 0) std::memcpy(envelope.data() + block_bytes, message.data, message.bytes());
+    if (message.count > 0) std::memcpy(envelope.data() + mail_block_bytes, message.data, message.bytes());
     const auto peer = static_cast<std::size_t>(message.peer);
     const Correspondent receiver{.rank = members_.ranks[peer], .node_rank = node_ranks_[peer]};
     messages_->send(std::move(envelope), message.peer, message.tag, receiver);

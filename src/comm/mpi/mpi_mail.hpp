@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "comm/mpi/mpi_alarm.hpp"
+#include "comm/mpi/mpi_calls.hpp"
 #include "comm/mpi/mpi_outbox.hpp"
 #include "comm/shared/platform.hpp"
-#include "comm/wire/mpi_calls.hpp"
 
 namespace trireme::comm {
 

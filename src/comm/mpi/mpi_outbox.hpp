@@ -7,7 +7,7 @@
 
 #include "comm/base/rank_context.hpp"
 #include "comm/mpi/mpi_alarm.hpp"
-#include "comm/wire/mpi_calls.hpp"
+#include "comm/mpi/mpi_calls.hpp"
 #include "comm/wire/wire.hpp"
 
 namespace trireme::comm {

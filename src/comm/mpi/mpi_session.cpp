@@ -12,7 +12,7 @@
 #include <optional>
 #include <thread>
 
-#include "comm/wire/mpi_calls.hpp"
+#include "comm/mpi/mpi_calls.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::comm {

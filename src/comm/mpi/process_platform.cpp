@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "comm/mpi/mpi_link.hpp"
-#include "comm/mpi/network_backend.hpp"
+#include "comm/network/network_backend.hpp"
 #include "comm/shared/lone_backend.hpp"
 #include "comm/shared/segment_backend.hpp"
 
@@ -33,8 +33,10 @@ int index_of(const std::vector<int>& ranks, int rank) {
 
 }  // namespace
 
-ProcessPlatform::ProcessPlatform(MpiMailParts parts, std::vector<int> neighbours, Algorithm algorithm)
+ProcessPlatform::ProcessPlatform(MpiMailParts parts, std::shared_ptr<MpiTransport> transport, std::vector<int> neighbours,
+                                 Algorithm algorithm)
     : parts_(std::move(parts)),
+      transport_(std::move(transport)),
       neighbours_(std::move(neighbours)),
       algorithm_(algorithm),
       addresses_(std::make_shared<ProcessAddressSpace>()) {}
@@ -91,6 +93,7 @@ std::shared_ptr<Backend> ProcessPlatform::make(const Exchange& exchange, const s
 
   std::vector<std::string> names;
   for (const int sharer : sharers) names.push_back(answers[static_cast<std::size_t>(sharer)]);
+  const MPI_Comm data = make_communicator(members);
   NetworkParts parts{.context = parts_.context,
                      .platform = shared_from_this(),
                      .alarm = parts_.alarm,
@@ -98,8 +101,8 @@ std::shared_ptr<Backend> ProcessPlatform::make(const Exchange& exchange, const s
                      .members = members,
                      .nodes = find_nodes(names, members.me),
                      .node_groups = {},
-                     .calls = make_communicator(members),
-                     .data = make_communicator(members),
+                     .calls = transport_->open(make_communicator(members)),
+                     .data = transport_->open(data),
                      .mail = std::move(mail)};
   if (sharing.segment != nullptr) {
     parts.node_groups = {.inward = make_node_group(here, sharing.segment, 0, nullptr),
@@ -110,7 +113,7 @@ std::shared_ptr<Backend> ProcessPlatform::make(const Exchange& exchange, const s
     parts.node_groups = {.inward = alone, .outward = alone, .memory = alone};
   }
   // The world's, which is made first: groups that hold copies of the same parameters then add up in the same order.
-  if (!link_) link_ = measure_link(parts.data, parts.nodes);
+  if (!link_) link_ = measure_link(data, parts.nodes);
   return make_network_backend(std::move(parts), {.algorithm = algorithm_, .link = *link_});
 }
 

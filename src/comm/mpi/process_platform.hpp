@@ -6,6 +6,7 @@
 
 #include "comm/base/shared_segment.hpp"
 #include "comm/mpi/mpi_mail.hpp"
+#include "comm/mpi/mpi_transport.hpp"
 #include "comm/mpi/process_memory.hpp"
 #include "comm/shared/platform.hpp"
 #include "comm/wire/wire_schedule.hpp"
@@ -17,7 +18,8 @@ namespace trireme::comm {
 class ProcessPlatform final : public Platform, public std::enable_shared_from_this<ProcessPlatform> {
  public:
   // `neighbours`: the world ranks of this node, by node rank.
-  ProcessPlatform(MpiMailParts parts, std::vector<int> neighbours, Algorithm algorithm);
+  ProcessPlatform(MpiMailParts parts, std::shared_ptr<MpiTransport> transport, std::vector<int> neighbours,
+                  Algorithm algorithm);
 
   std::shared_ptr<Backend> make_world();
 
@@ -33,6 +35,7 @@ class ProcessPlatform final : public Platform, public std::enable_shared_from_th
   int node_rank(int world_rank) const;  // -1: of another node
 
   MpiMailParts parts_;
+  std::shared_ptr<MpiTransport> transport_;  // of the wire
   std::vector<int> neighbours_;
   Algorithm algorithm_;
   std::optional<LinkModel> link_;  // between the nodes of the job, once it is measured

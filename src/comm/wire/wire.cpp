@@ -43,7 +43,8 @@ void ask_for_short_slices() {
 
 }  // namespace
 
-Wire::Wire(std::shared_ptr<RankContext> context, ProgressMode mode) : context_(std::move(context)), mode_(mode) {
+Wire::Wire(std::shared_ptr<RankContext> context, ProgressMode mode, std::shared_ptr<Transport> transport)
+    : context_(std::move(context)), mode_(mode), transport_(std::move(transport)) {
   context_->add(this);
 }
 
@@ -91,9 +92,9 @@ void Wire::advance() {
 }
 
 void Wire::advance_jobs() {
-  std::exception_ptr refused;  // by MPI: no message of any job gets on
+  std::exception_ptr refused;  // by the network: no message of any job gets on
   try {
-    requests_.look();
+    share_done_ = transport_->test();
   } catch (...) {
     refused = std::current_exception();
   }
@@ -130,7 +131,7 @@ void Wire::run() {
     lock.unlock();
     if (const Turn turn = try_turn()) {
       advance_jobs();
-      nap = next_nap(nap, requests_.share_done());
+      nap = next_nap(nap, share_done_);
     }
     std::this_thread::sleep_for(nap);
     lock.lock();

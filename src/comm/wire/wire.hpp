@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "comm/base/rank_context.hpp"
-#include "comm/wire/wire_requests.hpp"
+#include "comm/wire/transport.hpp"
 #include "trireme/comm/wire/algorithm.hpp"
 
 namespace trireme::comm {
@@ -22,14 +22,14 @@ class WireJob {
   virtual void stop() noexcept = 0;  // the job will not be advanced again: touches no memory of its user any more
 };
 
-// The MPI calls of this process take turns here, since MPI runs as MPI_THREAD_SERIALIZED. Jobs advance whenever the rank
-// waits or calls progress(), and meanwhile by a thread that sleeps between its looks, so that data move while the rank
-// computes.
+// The calls of a rank's transport take turns here, with other calls of its network library: MPI runs as MPI_THREAD_SERIALIZED.
+// Jobs advance whenever the rank waits or calls progress(), and meanwhile by a thread that sleeps between its looks, so that
+// data move while the rank computes.
 class Wire final : public Progress {
  public:
   using Turn = std::unique_lock<std::recursive_mutex>;
 
-  Wire(std::shared_ptr<RankContext> context, ProgressMode mode);
+  Wire(std::shared_ptr<RankContext> context, ProgressMode mode, std::shared_ptr<Transport> transport);
   ~Wire() override;
   Wire(const Wire&) = delete;
   Wire& operator=(const Wire&) = delete;
@@ -37,7 +37,7 @@ class Wire final : public Progress {
   [[nodiscard]] Turn take_turn() { return Turn(turn_); }
   [[nodiscard]] Turn try_turn() { return Turn(turn_, std::try_to_lock); }  // owns nothing while the thread has it
 
-  WireRequests& requests() { return requests_; }  // for who has the turn
+  Transport& transport() { return *transport_; }  // for who has the turn
 
   // A job that runs until it is done, fails or its ticket goes.
   class Ticket {
@@ -67,7 +67,8 @@ class Wire final : public Progress {
   std::shared_ptr<RankContext> context_;
   ProgressMode mode_;
   std::recursive_mutex turn_;
-  WireRequests requests_;
+  std::shared_ptr<Transport> transport_;
+  double share_done_ = 1;    // of the messages under way, at the last look
   std::list<Ticket*> jobs_;  // in the order of their start
   std::atomic<int> jobs_under_way_{0};
 

@@ -43,8 +43,7 @@ class Scheduler {
       const bool reduces = turn < count_ - 1;
       schedule.push_back({.sends = {{next, part(around(me_ - turn))}},
                           .receives = {{previous, part(around(me_ - turn - 1))}},
-                          .reduces = reduces,
-                          .place = 1});
+                          .reduces = reduces});
     }
     return schedule;
   }
@@ -56,7 +55,7 @@ class Scheduler {
     const bool has_guest = me_ + power < count_;
     WireSchedule schedule;
     if (folds) {
-      WireStep step{.sends = {}, .receives = {}, .reduces = true, .place = 0};
+      WireStep step{.sends = {}, .receives = {}, .reduces = true};
       if (outside) step.sends.push_back({peer(me_ - power), range_});
       if (has_guest) step.receives.push_back({peer(me_ + power), range_});
       schedule.push_back(step);
@@ -74,8 +73,7 @@ class Scheduler {
       const int partner = peer(me_ ^ distance);
       halving.push_back({.sends = {{partner, keep_lower ? upper : lower}},
                          .receives = {{partner, keep_lower ? lower : upper}},
-                         .reduces = true,
-                         .place = keep_lower ? 0U : 1U});
+                         .reduces = true});
       kept = keep_lower ? lower : upper;
     }
     WireSchedule doubling;

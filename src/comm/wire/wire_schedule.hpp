@@ -17,7 +17,8 @@ struct Transfer {
 };
 
 // What one rank sends and receives at a time. Received elements replace its own, or are reduced with them: then all receives
-// have one range, and `place` counts those that come before this rank's own elements in the order of the reduction.
+// have one range, and `place` counts those that come before this rank's own elements in the order of the reduction. A step that
+// receives from one peer leaves it at 0: one rank alone computes each sum of two, and a + b has the bits of b + a.
 struct WireStep {
   std::vector<Transfer> sends;
   std::vector<Transfer> receives;

@@ -42,7 +42,7 @@ void WireTransfer::start_chunks() {
   if (channel_.starting != sequence_) return;
   if (next_ == 0) base_ = channel_.chunks;
   while (next_ < schedule_.chunks && channel_.active_chunks < most_active_chunks) {
-    active_.push_back({.number = base_ + next_, .schedule = schedule_.schedule(next_), .requests = {}, .received = {}});
+    active_.push_back({.number = base_ + next_, .schedule = schedule_.schedule(next_), .messages = {}, .received = {}});
     ++next_;
     ++channel_.active_chunks;
   }
@@ -56,7 +56,7 @@ bool WireTransfer::advance(Chunk& chunk) {
   const WireStep& step = chunk.schedule[chunk.step];
   if (!chunk.started) start(chunk, step);
   chunk.started = true;
-  if (!done(chunk.requests)) return false;
+  if (!done(chunk.messages)) return false;
   take(chunk, step);
   chunk.started = false;
   ++chunk.step;
@@ -72,16 +72,13 @@ void WireTransfer::start(Chunk& chunk, const WireStep& step) {
     std::vector<std::byte>& buffer = chunk.received.back();
     buffer.resize(bytes_of(range));
     if (buffer.empty()) continue;
-    check_mpi(MPI_Irecv(buffer.data(), static_cast<int>(buffer.size()), MPI_BYTE, peer, tag, channel_.communicator,
-                        &channel_.requests->add(chunk.requests)),
-              "MPI_Irecv");
+    channel_.transport->receive({.channel = channel_.channel, .peer = peer, .tag = tag}, buffer, chunk.messages);
   }
   for (const auto& [peer, range] : step.sends) {
     if (range.count() == 0) continue;
     if (!channel_.on_my_node[static_cast<std::size_t>(peer)]) channel_.bytes_sent += bytes_of(range);
-    check_mpi(MPI_Isend(at(range.begin), static_cast<int>(bytes_of(range)), MPI_BYTE, peer, tag, channel_.communicator,
-                        &channel_.requests->add(chunk.requests)),
-              "MPI_Isend");
+    channel_.transport->post({.channel = channel_.channel, .peer = peer, .tag = tag}, {at(range.begin), bytes_of(range)},
+                             chunk.messages);
   }
 }
 
@@ -105,14 +102,10 @@ void WireTransfer::take(Chunk& chunk, const WireStep& step) {
 
 // Receives go to buffers of our own, so only sends still need the caller's memory.
 void WireTransfer::stop() noexcept {
-  std::vector<MPI_Request> requests;
-  for (Chunk& chunk : active_) std::ranges::copy(channel_.requests->give_up(chunk.requests), std::back_inserter(requests));
   const auto end = std::chrono::steady_clock::now() + patience;
-  int done = 0;
-  while (done == 0 && std::chrono::steady_clock::now() < end) {
-    MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
-  }
-  if (done == 0) new std::deque<Chunk>(std::move(active_));  // never freed: MPI may still write to the buffers
+  bool untouched = true;
+  for (Chunk& chunk : active_) untouched = channel_.transport->cancel(chunk.messages, end) && untouched;
+  if (!untouched) new std::deque<Chunk>(std::move(active_));  // never freed: the network may still write to the buffers
   active_.clear();
 }
 

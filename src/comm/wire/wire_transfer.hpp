@@ -7,16 +7,15 @@
 #include <vector>
 
 #include "comm/calls/call.hpp"
-#include "comm/wire/mpi_calls.hpp"
-#include "comm/wire/wire_requests.hpp"
+#include "comm/wire/transport.hpp"
 #include "comm/wire/wire_schedule.hpp"
 
 namespace trireme::comm {
 
 // What the transfers of one group share; used by whoever has the wire's turn.
 struct WireChannel {
-  MPI_Comm communicator = MPI_COMM_NULL;
-  WireRequests* requests = nullptr;
+  Transport* transport = nullptr;
+  int channel = 0;               // of the transport
   std::vector<bool> on_my_node;  // by group rank
   int active_chunks = 0;
   std::uint64_t starting = 1;                 // the call whose chunks may start: all ranks start chunks in one order
@@ -40,7 +39,7 @@ class WireTransfer {
   WireTransfer& operator=(const WireTransfer&) = delete;
 
   bool advance();        // true when all chunks have been through all their steps
-  void stop() noexcept;  // gives the requests up
+  void stop() noexcept;  // cancels its messages
 
  private:
   struct Chunk {
@@ -48,7 +47,7 @@ class WireTransfer {
     WireSchedule schedule;
     std::size_t step = 0;
     bool started = false;
-    WireRequests::Batch requests;
+    Batch messages;
     std::vector<std::vector<std::byte>> received;
   };
   void start_chunks();

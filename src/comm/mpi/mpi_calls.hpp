@@ -8,9 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/core/error.hpp"
+
 namespace trireme::comm {
 
-void check_mpi(int result, std::string_view call);  // throws what MPI says about a failed call
+Error mpi_error(int result, std::string_view call);  // what MPI says about a failed call
+void check_mpi(int result, std::string_view call);   // throws that
 
 std::vector<std::string> gather_texts(MPI_Comm communicator, std::string_view text);  // blocking, at start-up only
 

@@ -1,4 +1,4 @@
-#include "comm/mpi/network_layout.hpp"
+#include "comm/network/network_layout.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "comm/calls/written_call.hpp"
-#include "comm/wire/mpi_calls.hpp"
 #include "comm/wire/wire.hpp"
 #include "comm/wire/wire_transfer.hpp"
 
@@ -16,7 +15,7 @@ namespace trireme::comm {
 struct Lane {
   std::vector<int> peers;  // the group rank on each node that has this rank's index; empty: this rank speaks for no part
   int node = 0;            // of this rank
-  MPI_Comm calls = MPI_COMM_NULL;
+  int calls = 0;           // the channel on which calls are compared; `data` has another
   WireChannel data;
 };
 
@@ -57,9 +56,9 @@ class InterNodeCollective final : public WireJob {
   bool compared_ = false;
   bool stopped_ = false;  // before all had called
   WireTransfer transfer_;
-  std::vector<Envelope> envelopes_;            // by node
-  std::vector<WireRequests::Batch> receives_;  // by node
-  WireRequests::Batch sends_;
+  std::vector<Envelope> envelopes_;  // by node
+  std::vector<Batch> receives_;      // by node
+  Batch sends_;
 };
 
 constexpr std::size_t small_bytes = 8192;  // elements that travel with the comparison

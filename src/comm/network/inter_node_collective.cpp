@@ -1,7 +1,8 @@
-#include "comm/mpi/inter_node_collective.hpp"
+#include "comm/network/inter_node_collective.hpp"
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -56,18 +57,15 @@ void InterNodeCollective::announce() {
   const std::size_t size = offsetof(Envelope, elements) + bytes;
   for (std::size_t node = 0; node < lane_.peers.size(); ++node) {
     if (node == mine) continue;
-    const int peer = lane_.peers[node];
-    check_mpi(MPI_Irecv(&envelopes_[node], sizeof(Envelope), MPI_BYTE, peer, tag, lane_.calls,
-                        &lane_.data.requests->add(receives_[node])),
-              "MPI_Irecv");
-    check_mpi(MPI_Isend(&envelope, static_cast<int>(size), MPI_BYTE, peer, tag, lane_.calls, &lane_.data.requests->add(sends_)),
-              "MPI_Isend");
+    const Route route{.channel = lane_.calls, .peer = lane_.peers[node], .tag = tag};
+    lane_.data.transport->receive(route, std::as_writable_bytes(std::span(&envelopes_[node], 1)), receives_[node]);
+    lane_.data.transport->post(route, std::as_bytes(std::span(&envelope, 1)).first(size), sends_);
     lane_.data.bytes_sent += size;
   }
 }
 
 bool InterNodeCollective::compare() {
-  for (const WireRequests::Batch& receive : receives_) {
+  for (const Batch& receive : receives_) {
     if (!done(receive)) return false;
   }
   compared_ = true;
@@ -90,7 +88,8 @@ void InterNodeCollective::reduce_small() {
 std::vector<std::optional<WrittenCall>> InterNodeCollective::calls() {
   std::vector<std::optional<WrittenCall>> calls(lane_.peers.size());
   for (std::size_t node = 0; node < calls.size(); ++node) {
-    if (announced_ && !stopped_ && receives_[node].outstanding == 0) calls[node] = envelopes_[node].call;
+    const bool arrived = receives_[node].outstanding == 0 && !receives_[node].failure;
+    if (announced_ && !stopped_ && arrived) calls[node] = envelopes_[node].call;
   }
   return calls;
 }
@@ -98,18 +97,11 @@ std::vector<std::optional<WrittenCall>> InterNodeCollective::calls() {
 void InterNodeCollective::stop() noexcept {
   transfer_.stop();
   stopped_ = !compared_;
-  WireRequests& requests = *lane_.data.requests;
-  std::vector<MPI_Request> rest = requests.give_up(sends_);
-  for (WireRequests::Batch& receive : receives_) {
-    for (MPI_Request request : requests.give_up(receive)) {
-      MPI_Cancel(&request);
-      rest.push_back(request);
-    }
-  }
-  int all = 0;
-  MPI_Testall(static_cast<int>(rest.size()), rest.data(), &all, MPI_STATUSES_IGNORE);
-  // Never freed: MPI may still use them.
-  if (all == 0) envelopes_ = *new std::vector<Envelope>(std::move(envelopes_));
+  const auto now = std::chrono::steady_clock::now();
+  bool untouched = lane_.data.transport->cancel(sends_, now);
+  for (Batch& receive : receives_) untouched = lane_.data.transport->cancel(receive, now) && untouched;
+  // Never freed: the network may still use them.
+  if (!untouched) envelopes_ = *new std::vector<Envelope>(std::move(envelopes_));
 }
 
 }  // namespace trireme::comm

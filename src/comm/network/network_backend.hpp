@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "comm/base/nodes.hpp"
-#include "comm/mpi/inter_node_collective.hpp"
-#include "comm/mpi/mpi_alarm.hpp"
+#include "comm/network/alarm.hpp"
+#include "comm/network/inter_node_collective.hpp"
 #include "comm/shared/platform.hpp"
 #include "comm/wire/wire.hpp"
 
@@ -27,13 +27,13 @@ struct NetworkOptions {
 struct NetworkParts {
   std::shared_ptr<RankContext> context;
   std::shared_ptr<Platform> platform;
-  std::shared_ptr<MpiAlarm> alarm;
+  std::shared_ptr<Alarm> alarm;
   std::shared_ptr<Wire> wire;
   Members members;
   Nodes nodes;
   NodeGroups node_groups;
-  MPI_Comm calls = MPI_COMM_NULL;  // both have the group's ranks; one for comparisons, one for data
-  MPI_Comm data = MPI_COMM_NULL;
+  int calls = 0;  // channels of the wire's transport, both of the group's ranks: one for comparisons, one for data
+  int data = 0;
   std::unique_ptr<Mail> mail;
 };
 

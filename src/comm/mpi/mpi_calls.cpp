@@ -1,19 +1,20 @@
-#include "comm/wire/mpi_calls.hpp"
+#include "comm/mpi/mpi_calls.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
 
-#include "trireme/core/error.hpp"
-
 namespace trireme::comm {
 
-void check_mpi(int result, std::string_view call) {
-  if (result == MPI_SUCCESS) return;
+Error mpi_error(int result, std::string_view call) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(result, text.data(), &length);
-  throw Error({.code = ErrorCode::internal, .message = fmt::format("MPI: {}", text.data()), .operation = std::string(call)});
+  return Error({.code = ErrorCode::internal, .message = fmt::format("MPI: {}", text.data()), .operation = std::string(call)});
+}
+
+void check_mpi(int result, std::string_view call) {
+  if (result != MPI_SUCCESS) throw mpi_error(result, call);
 }
 
 int rank_in(MPI_Comm communicator) {

@@ -1,4 +1,4 @@
-#include "comm/mpi/network_backend.hpp"
+#include "comm/network/network_backend.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "comm/calls/mismatch.hpp"
-#include "comm/mpi/network_layout.hpp"
+#include "comm/network/network_layout.hpp"
 #include "comm/reduce/reduce.hpp"
 
 namespace trireme::comm {
@@ -44,8 +44,8 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
         keeps_fixed_order_(parts_.nodes.keep_fixed_order()) {
     lane_.node = parts_.nodes.node;
     lane_.calls = parts_.calls;
-    lane_.data.communicator = parts_.data;
-    lane_.data.requests = &parts_.wire->requests();
+    lane_.data.transport = &parts_.wire->transport();
+    lane_.data.channel = parts_.data;
     for (int rank = 0; rank < parts_.members.size(); ++rank) {
       lane_.data.on_my_node.push_back(parts_.nodes.node_of(rank) == parts_.nodes.node);
     }
