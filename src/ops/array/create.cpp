@@ -71,7 +71,7 @@ void fill_random(RandomKind kind, const RandomElements& of, double a, double b, 
   });
 }
 
-TRIREME_INSTANTIATE(NUMBERS, fill_random, Cpu)
+TRIREME_INSTANTIATE(NUMBERS, fill_random)
 
 // Each row is a run of elements between two of zeros, either of which may be empty.
 template <>
