@@ -64,7 +64,6 @@ void Run::add_model(Model& model, optim::AnyOptimizer* optimizer, const std::str
           base_rate.value_or(0));
   parallel::ParallelOptions options = impl_->options.parallel;
   options.metrics_prefix = prefix;
-  if (impl_->options.make_sum) options.sum = impl_->options.make_sum();
   impl_->models.push_back({.model = &model,
                            .optimizer = optimizer,
                            .prefix = prefix,

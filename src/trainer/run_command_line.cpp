@@ -219,11 +219,7 @@ void CommandLine::add_reduction(Options& options) {
             "--micro-batch-size follows from --fixed-bits; leave it out");
     const bool sums =
         std::ranges::any_of(names, [this](const std::string& name) { return name != "bucket-mb" && given(name); });
-    if (sums || reduction->tunes()) {
-      const bool compresses = reduction->compress != "none";
-      options.parallel.sum = compresses ? parallel::Plain{} : reduction->sum();
-      options.make_sum = compresses ? [reduction] { return reduction->sum(); } : std::function<parallel::GradientSum()>();
-    }
+    if (sums || reduction->tunes()) options.parallel.sum = reduction->sum();
     if (reduction->tunes() || !given("bucket-mb")) return;
     options.parallel.buckets.bytes = reduction->bucket_bytes();
     options.parallel.buckets.first_bytes = std::min<std::int64_t>(options.parallel.buckets.bytes, 1 << 20);

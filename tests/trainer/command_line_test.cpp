@@ -94,9 +94,12 @@ TEST_CASE("options of a run") {
   CHECK(std::get<parallel::FixedBits>(parse({"--fixed-bits", "8"}).options.parallel.sum).micro_batches == 8);
   CHECK(std::get<parallel::Plain>(parse({"--bucket-mb", "auto"}).options.parallel.sum).tuning.on);
   CHECK(parse({"--bucket-mb", "0.5"}).options.parallel.buckets.bytes == 1 << 19);
-  const auto make_sum = parse({"--compress", "int8"}).options.make_sum;
-  REQUIRE(make_sum);
-  CHECK(std::get<parallel::Hooked>(make_sum()).compression.hook != std::get<parallel::Hooked>(make_sum()).compression.hook);
+  const Told compressed = parse({"--compress", "int8", "--compress-start", "5", "--compress-when", "always"});
+  const auto& compression = std::get<parallel::Hooked>(compressed.options.parallel.sum).compression;
+  CHECK(compression.hook()->str() == "int8");
+  CHECK(compression.hook() != compression.hook());
+  CHECK(compression.start == 5);
+  CHECK(!compression.only_if_faster);
 }
 
 TEST_CASE("the learning rate is an option of a run, where the program has none of its own") {
@@ -140,7 +143,7 @@ TEST_CASE("options of the program, in both spellings, from the command line and 
   CHECK(again.width == 9);
   CHECK(!again.bias);
   CHECK(again.options.until == Amount(Steps{77}));
-  CHECK(again.options.make_sum);
+  CHECK(std::holds_alternative<parallel::Hooked>(again.options.parallel.sum));
   CHECK(again.options.metrics == "run #3.csv");
   CHECK(parse({"--config", path.string(), "--epochs", "3"}).options.until ==
         Amount(Epochs{3}));  // the command line's word counts
@@ -317,9 +320,8 @@ TEST_CASE("what the program has for its gradients stays but for what is given") 
   CHECK(std::holds_alternative<parallel::FixedBits>(parse({"--bucket-mb", "10"}, fixed).options.parallel.sum));
   CHECK(parse({"--bucket-mb", "10"}, fixed).options.parallel.buckets.bytes == 10 << 20);
   const Told compressed = parse({"--compress", "int8"}, fixed);
-  CHECK(std::holds_alternative<parallel::Plain>(compressed.options.parallel.sum));
-  CHECK(compressed.options.make_sum);
-  const Options own{.make_sum = [] { return parallel::Plain{}; }};
-  CHECK(!parse({"--compress", "none"}, own).options.make_sum);
-  CHECK(parse({"--seed", "3"}, own).options.make_sum);
+  CHECK(std::holds_alternative<parallel::Hooked>(compressed.options.parallel.sum));
+  const Options own{.parallel = {.sum = parallel::Hooked{{.hook = parallel::int8_hook()}}}};
+  CHECK(std::holds_alternative<parallel::Plain>(parse({"--compress", "none"}, own).options.parallel.sum));
+  CHECK(std::holds_alternative<parallel::Hooked>(parse({"--seed", "3"}, own).options.parallel.sum));
 }
