@@ -46,7 +46,7 @@ struct Net : nn::Module<Float32> {
 };
 
 int train(const Group& world) {
-  parallel::CompressionOptions signs{.hook = std::make_shared<Signs>(), .only_if_faster = false};
+  parallel::CompressionOptions signs{.hook = [] { return std::make_shared<Signs>(); }, .only_if_faster = false};
   signs.between = parallel::CompressionBetween::ranks;  // not of nodes, which sum theirs first
   trainer::Run run(world,
                    {.until = Epochs{15}, .parallel = {.sum = parallel::Hooked{signs}}, .process = {.standard_output = true}});

@@ -36,9 +36,10 @@ void GanRecipe::add_to(trainer::CommandLine& line) {
   line.add("features", features,
            "width of the hidden layers, 256 for mlp unless given, or channels next to the image, 64 for dcgan");
   line.set_group("Samples");
-  line.add("samples", samples, "write 64 images of the generator to this file (PNG), always of the same latents");
-  line.add("sample_interval", sample_interval, "steps between --samples; 0: only before the first and after the last");
-  for (const char* name : {"samples", "sample_interval"}) line.set_differs(name, Differs::allowed);
+  line.add("samples", samples, "write 64 images of the generator to this file (PNG), always of the same latents",
+           Differs::allowed);
+  line.add("sample_interval", sample_interval, "steps between --samples; 0: only before the first and after the last",
+           Differs::allowed);
   line.after_parsing([this] { check(*this); });
 }
 

@@ -60,15 +60,14 @@ void GptRecipe::add_to(trainer::CommandLine& line) {
   line.add("width", width, "size of the residual stream");
   line.add("block", block, "tokens the model sees");
   line.add("dropout", dropout, "of the embedding and of each block's output");
-  line.add("attention_dropout", attention_dropout, "of the shares that tokens have in attention; above 0 it is slower");
-  line.set_differs("attention_dropout", Differs::told);
+  line.add("attention_dropout", attention_dropout, "of the shares that tokens have in attention; above 0 it is slower",
+           Differs::told);
   line.add("fp8", fp8, {"none", "current", "delayed"},
-           "8-bit products in the blocks' linear layers, with --precision bf16; how their operands are scaled");
-  line.set_differs("fp8", Differs::told);
+           "8-bit products in the blocks' linear layers, with --precision bf16; how their operands are scaled", Differs::told);
   line.add("layer_costs", layer_costs,
            "by which the stages of a pipeline are cut: equal: as many blocks each; measured: before the first step; or numbers "
-           "with commas between them for the embedding, each block and the output layer");
-  line.set_differs("layer_costs", Differs::allowed);
+           "with commas between them for the embedding, each block and the output layer",
+           Differs::allowed);
   line.after_parsing([this] { check(*this); });
 }
 

@@ -45,21 +45,19 @@ std::string targets_of(const Model& model) {
 
 void AdapterRecipe::add_to(trainer::CommandLine& line, const std::string& init_of_model) {
   line.set_group("Adapters");
-  line.add("lora", rank, "train LoRA adapters of this rank and leave the weights of --init as they are; 0: train all weights");
-  line.add("lora_alpha", alpha, "what adapters add is scaled by this and divided by the rank");
-  line.add("lora_dropout", dropout, "of the input of adapters");
+  constexpr Differs allowed = Differs::allowed;  // what adapters are like is told by describe(), wherever it comes from
+  line.add("lora", rank, "train LoRA adapters of this rank and leave the weights of --init as they are; 0: train all weights",
+           allowed);
+  line.add("lora_alpha", alpha, "what adapters add is scaled by this and divided by the rank", allowed);
+  line.add("lora_dropout", dropout, "of the input of adapters", allowed);
   line.add(
       "lora_targets", targets,
       "linear layers with adapters, by the names of transformers and with commas: q_proj,v_proj; or all-linear; not given: "
-      "q_proj,v_proj, c_attn of a GPT-2, query_key_value of a GPT-NeoX; a BERT has none");
-  line.add("lora_rank_stabilized", rank_stabilized, "divide by the root of the rank (rsLoRA)");
-  line.add("adapter", init, "go on from the adapter in this folder of PEFT, with its rank and targets");
-  line.add("save_adapter", save, "write the adapter to this folder, for PEFT");
-  // What adapters are like is told by describe(), wherever it comes from.
-  for (const char* name :
-       {"lora", "lora_alpha", "lora_dropout", "lora_targets", "lora_rank_stabilized", "adapter", "save_adapter"}) {
-    line.set_differs(name, Differs::allowed);
-  }
+      "q_proj,v_proj, c_attn of a GPT-2, query_key_value of a GPT-NeoX; a BERT has none",
+      allowed);
+  line.add("lora_rank_stabilized", rank_stabilized, "divide by the root of the rank (rsLoRA)", allowed);
+  line.add("adapter", init, "go on from the adapter in this folder of PEFT, with its rank and targets", allowed);
+  line.add("save_adapter", save, "write the adapter to this folder, for PEFT", allowed);
   line.after_parsing([this, &line, &init_of_model] {
     require(rank >= 0, "--lora {} is below 0", rank);
     require(rank == 0 || init.empty(), "--lora {} and --adapter {}: the folder says what the adapter is like, leave --lora off",

@@ -48,8 +48,8 @@ void LmRecipe::add_to(trainer::CommandLine& line) {
            "tokenizer.model; not given: "
            "that of the model's folder, or byte");
   line.add("block", block, "tokens of a sequence");
-  line.add("save_dtype", save_dtype, {"float32", "bfloat16", "float16"}, "of the weights in --save and --save-adapter");
-  line.set_differs("save_dtype", Differs::allowed);
+  line.add("save_dtype", save_dtype, {"float32", "bfloat16", "float16"}, "of the weights in --save and --save-adapter",
+           Differs::allowed);
   adapter.add_to(line, init);
   line.after_parsing([this] { check(*this); });
 }

@@ -6,34 +6,31 @@ using namespace trireme;
 using trainer::Differs;
 
 void ImageRecipe::add_test_images(trainer::CommandLine& line) {
-  line.add("test_data", test_data, "the same for the test images; not given: those in the folder of --data");
-  line.set_differs("test_data", Differs::allowed);
+  line.add("test_data", test_data, "the same for the test images; not given: those in the folder of --data", Differs::allowed);
 }
 
 void ImageRecipe::add_augmentation(trainer::CommandLine& line) {
-  line.add("label_smoothing", label_smoothing, "share of a target that is spread over all classes");
-  line.set_differs("label_smoothing", Differs::told);
+  line.add("label_smoothing", label_smoothing, "share of a target that is spread over all classes", Differs::told);
   line.set_group("Augmentation");
   line.add("random_resized_crop", random_resized_crop,
-           "a random part of an image, with this share of its area or more, becomes as large as the image; 0: all of it");
+           "a random part of an image, with this share of its area or more, becomes as large as the image; 0: all of it",
+           Differs::told);
   line.add("crop_padding", augmentation.crop_padding, "pixels by which an image is padded before a part of its size is taken");
   line.add("flip", augmentation.horizontal_flip, "each image is mirrored with probability 1/2");
   line.add("rotation", augmentation.rotation, "the largest turn, in degrees");
-  line.add("rand_augment", rand_augment, "operations of RandAugment on each image: turns, shifts, colours");
-  line.add("rand_augment_magnitude", rand_augment_magnitude, "how strong they are, below 31");
+  line.add("rand_augment", rand_augment, "operations of RandAugment on each image: turns, shifts, colours", Differs::told);
+  line.add("rand_augment_magnitude", rand_augment_magnitude, "how strong they are, below 31", Differs::told);
   line.add("brightness", augmentation.brightness, "the largest change, as a share");
   line.add("contrast", augmentation.contrast, "the largest change, as a share");
   line.add("saturation", augmentation.saturation, "the largest change, as a share");
   line.add("hue", augmentation.hue, "the largest change, in turns of the circle of colours, up to 0.5");
-  line.add("random_erasing", random_erasing, "the probability that a random box of an image gets the mean colour");
-  line.add("mixup_alpha", augmentation.mixup_alpha, "of Mixup: images are laid over each other, and so are labels");
+  line.add("random_erasing", random_erasing, "the probability that a random box of an image gets the mean colour",
+           Differs::told);
+  line.add("mixup_alpha", augmentation.mixup_alpha, "of Mixup: images are laid over each other, and so are labels",
+           Differs::told);
   line.add("cutmix_alpha", augmentation.cutmix_alpha,
-           "of CutMix: a box is another image's; with both each has half of the images");
-  line.add("mix_probability", augmentation.mix_probability, "of an image to be mixed at all");
-  for (const char* name : {"random_resized_crop", "rand_augment", "rand_augment_magnitude", "random_erasing", "mixup_alpha",
-                           "cutmix_alpha", "mix_probability"}) {
-    line.set_differs(name, Differs::told);
-  }
+           "of CutMix: a box is another image's; with both each has half of the images", Differs::told);
+  line.add("mix_probability", augmentation.mix_probability, "of an image to be mixed at all", Differs::told);
   line.after_parsing([this] {
     require(label_smoothing >= 0 && label_smoothing < 1, "--label-smoothing {} does not lie in [0, 1)", label_smoothing);
     finish_augmentation();

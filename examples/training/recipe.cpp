@@ -26,20 +26,20 @@ void check_beta(const char* name, const std::optional<double>& beta) {
 
 void Recipe::add_to(CommandLine& line, const std::string& about_data) {
   line.set_group("Files");
-  line.add("data", data, about_data);
-  line.add("init", init, in_folders ? "start from the weights in this folder" : "start from these weights (safetensors)");
+  line.add("data", data, about_data, Differs::allowed);
+  line.add("init", init, in_folders ? "start from the weights in this folder" : "start from these weights (safetensors)",
+           Differs::allowed);
   line.add("save", save,
-           in_folders ? "write the trained model to this folder" : "write the trained weights to this file (safetensors)");
-  for (const char* name : {"data", "init", "save"}) line.set_differs(name, Differs::allowed);
+           in_folders ? "write the trained model to this folder" : "write the trained weights to this file (safetensors)",
+           Differs::allowed);
   line.set_group("Optimizer");
   line.add("optimizer", optimizer, optim::optimizer_names(), "what updates the weights");
-  line.add("learning_rate", optimizer_options.learning_rate, "highest learning rate");
-  line.add("weight_decay", optimizer_options.weight_decay, "of tensors with two or more dims");
+  line.add("learning_rate", optimizer_options.learning_rate, "highest learning rate", Differs::told);
+  line.add("weight_decay", optimizer_options.weight_decay, "of tensors with two or more dims", Differs::told);
   line.add("beta1", optimizer_options.beta1,
-           about_beta("decay of the first moment, or the momentum", optimizer_options.beta1, optimizer));
+           about_beta("decay of the first moment, or the momentum", optimizer_options.beta1, optimizer), Differs::told);
   line.add("beta2", optimizer_options.beta2,
-           about_beta("decay of the second moment, where there is one", optimizer_options.beta2, optimizer));
-  for (const char* name : {"learning_rate", "weight_decay", "beta1", "beta2"}) line.set_differs(name, Differs::told);
+           about_beta("decay of the second moment, where there is one", optimizer_options.beta2, optimizer), Differs::told);
   line.add_device(device);
   line.after_parsing([this, &line, own = optimizer] {
     if (optimizer != own) {
@@ -56,14 +56,13 @@ void Recipe::add_to(CommandLine& line, const std::string& about_data) {
 void Recipe::add_precision(CommandLine& line) {
   line.set_group("Model");
   line.add("precision", precision, {"fp32", "bf16", "fp16"},
-           "fp32; bf16 or fp16: matrix products and convolutions in half the bytes, weights and sums in float32");
-  line.set_differs("precision", Differs::told);
+           "fp32; bf16 or fp16: matrix products and convolutions in half the bytes, weights and sums in float32",
+           Differs::told);
 }
 
 void Recipe::add_validation(CommandLine& line) {
   line.set_group("Validation");
-  line.add("validation_interval", validation_interval, "steps between validations; 0: none");
-  line.set_differs("validation_interval", Differs::allowed);
+  line.add("validation_interval", validation_interval, "steps between validations; 0: none", Differs::allowed);
   line.after_parsing([this] { require(validation_interval >= 0, "--validation-interval {} is below 0", validation_interval); });
 }
 
@@ -71,8 +70,7 @@ void Recipe::add_text(CommandLine& line) {
   add_validation(line);
   line.add("validation_fraction", validation_fraction, "share of the data, at its end, kept for validation");
   line.set_group("Samples");
-  line.add("sample", sample, "tokens to generate at the end");
-  line.set_differs("sample", Differs::allowed);
+  line.add("sample", sample, "tokens to generate at the end", Differs::allowed);
   line.after_parsing([this] {
     require(validation_fraction >= 0 && validation_fraction < 1, "--validation-fraction {} does not lie in [0, 1)",
             validation_fraction);

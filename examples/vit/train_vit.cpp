@@ -75,11 +75,9 @@ void VitRecipe::add_to(trainer::CommandLine& line) {
                        fmt::join(names_of_sizes(), ", ")));
   line.add("image_size", image_size, "pixels to which images of a folder for each class are resized; 0: the model's");
   line.add("patch_size", patch_size, "of a model by name; 0: 4 of images below 64 pixels, else 16");
-  line.add("allow_missing", allow_missing,
-           "keep first values of tensors that --init lacks or has in another shape: a new head");
-  line.set_differs("allow_missing", Differs::allowed);
-  line.add("save_dtype", save_dtype, {"float32", "bfloat16", "float16"}, "of the weights in --save");
-  line.set_differs("save_dtype", Differs::allowed);
+  line.add("allow_missing", allow_missing, "keep first values of tensors that --init lacks or has in another shape: a new head",
+           Differs::allowed);
+  line.add("save_dtype", save_dtype, {"float32", "bfloat16", "float16"}, "of the weights in --save", Differs::allowed);
   add_augmentation(line);
   line.after_parsing([this] { check(*this); });
 }

@@ -28,7 +28,9 @@ void check(const FixedBits& fixed, int ranks, const BufferPlane& buffers) {
 // Ranks of a tensor axis must treat what all of them hold alike.
 void check(const Hooked& hooked, const FlatStore& store, const ProcessMesh& mesh) {
   require(hooked.compression.hook != nullptr, "Hooked lacks its hook: set CompressionOptions::hook, or take Plain");
-  const std::string name = hooked.compression.hook->str();
+  const auto hook = hooked.compression.hook();
+  require(hook != nullptr, "the factory of CompressionOptions::hook has made no hook");
+  const std::string name = hook->str();
   require(mesh.tensor().size() == 1,
           "compression {} rounds what the ranks of a tensor axis have in common differently on each: leave it out", name);
   require(store.on_host(), "compression {} works on the host's memory, but the model lies on a GPU", name);
@@ -50,7 +52,7 @@ std::string describe(const FixedBits& sum) { return fmt::format("FixedBits of {}
 
 std::string describe(const Hooked& sum) {
   const CompressionOptions& options = sum.compression;
-  return fmt::format("Hooked by {} from step {}, {} between {}", options.hook->str(), options.start,
+  return fmt::format("Hooked by {} from step {}, {} between {}", options.hook()->str(), options.start,
                      options.only_if_faster ? "where faster" : "always",
                      options.between == CompressionBetween::nodes ? "nodes" : "ranks");
 }

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <concepts>
 #include <filesystem>
-#include <string_view>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "trainer/command_line_impl.hpp"
 #include "trainer/command_line_text.hpp"
@@ -18,11 +19,6 @@
 namespace trireme::trainer {
 
 namespace {
-
-// Different words for one thing: where the command line has one of them, a file's are passed over.
-constexpr auto lengths = std::to_array<std::string_view>({"until", "steps", "epochs"});
-
-bool is_length(std::string_view name) { return std::ranges::find(lengths, name) != lengths.end(); }
 
 // Names with hyphens, in the order that CLI11 wants: from the end.
 std::vector<std::string> words_of(int argc, const char* const* argv) {
@@ -48,7 +44,7 @@ std::vector<std::string> words_of(int argc, const char* const* argv) {
 
 CommandLine::Impl::Impl(std::string description)
     : app(std::move(description)), file(std::make_shared<OptionFile>(app, [this](const std::string& name) {
-        return said.contains(name) || (is_length(name) && has_length);
+        return std::ranges::any_of(said, [&](const std::string& word) { return first_name_of(word) == first_name_of(name); });
       })) {
   app.option_defaults()->take_last();  // of an option given twice
   app.config_formatter(file);
@@ -60,7 +56,7 @@ CommandLine::Impl::Impl(std::string description)
 
 std::string CommandLine::Impl::written(const std::string& name) { return "--" + with_hyphens(name); }
 
-std::string CommandLine::Impl::free(const std::string& name) {
+std::string CommandLine::Impl::free(const std::string& name) const {
   std::string option = written(name);
   require(app.get_option_no_throw(option) == nullptr,
           "{} is an option of every run, or was added twice: give the program's own another name", option);
@@ -70,21 +66,66 @@ std::string CommandLine::Impl::free(const std::string& name) {
   return option;
 }
 
-CLI::Option* CommandLine::Impl::own(const std::string& name, CLI::Option* option, const std::function<std::string()>& shown) {
-  option->group(group);
-  if (!of_run) settings.push_back({.name = name, .shown = shown, .usual = shown()});
-  return option;
-}
-
-CLI::Option* CommandLine::Impl::add_text(const std::string& name, const std::string& value, const std::string& text,
-                                         std::function<void(const std::string&)> take) {
-  Text& one = texts.emplace_back(Text{.option = nullptr, .value = value, .take = std::move(take)});
-  one.option = own(name, app.add_option(free(name), one.value, text)->capture_default_str(), [&one] { return one.value; });
+CLI::Option* CommandLine::Impl::add_text(const std::string& name, const Words& words, const std::string& text) {
+  const std::string option = free(name);
+  Text& one = texts.emplace_back(Text{.option = nullptr, .value = words.shown(), .take = words.take});
+  one.option = app.add_option(option, one.value, text)->capture_default_str();
+  if (!words.choices.empty()) one.option->check(CLI::IsMember(words.choices));
   return one.option;
 }
 
-CLI::Option* CommandLine::Impl::add_string(const std::string& name, std::string& value, const std::string& text) {
-  return own(name, app.add_option(free(name), value, text)->capture_default_str(), [&value] { return value; });
+CLI::Option* CommandLine::Impl::add(const std::string& name, const OptionValue& value, const std::string& text) {
+  const auto add_at = [&](const auto& at) {
+    using At = std::remove_cvref_t<decltype(at)>;
+    if constexpr (std::same_as<At, Words>) {
+      return add_text(name, at, text);
+    } else if constexpr (std::same_as<At, Amount*>) {
+      const auto shown = [at] { return to_text(*at); };
+      return add_text(name, {.shown = shown, .take = [at](const std::string& given) { *at = parse_amount(given); }}, text);
+    } else if constexpr (std::same_as<At, std::string*>) {
+      return app.add_option(free(name), *at, text)->capture_default_str();
+    } else if constexpr (std::same_as<At, bool*>) {
+      const std::string flag = free(name);
+      return app.add_flag(fmt::format("{},!--no-{}", flag, flag.substr(2)), *at, text);
+    } else {
+      return add_number(app, free(name), *at, text);
+    }
+  };
+  return std::visit(add_at, value)->group(group);
+}
+
+CLI::Option* CommandLine::Impl::add_own(const std::string& name, const OptionValue& value, const std::string& text,
+                                        Differs differs) {
+  CLI::Option* option = add(name, value, text);
+  const bool in_words = std::holds_alternative<Amount*>(value);  // checkpoints keep what was given: "2h"
+  const auto shown = [value, in_words, given = in_words ? &texts.back().value : nullptr] {
+    return in_words ? *given : text_of_value(value);
+  };
+  settings.push_back({.name = name, .shown = shown, .usual = shown(), .differs = differs});
+  return option;
+}
+
+void CommandLine::Impl::exclude_others(CLI::Option* option, const std::string& name, const std::string& instead_of) {
+  option->excludes(app.get_option(written(instead_of)));
+  for (const auto& [other, first] : same) {
+    if (first == instead_of) option->excludes(app.get_option(written(other)));
+  }
+  same[name] = instead_of;
+}
+
+const std::string& CommandLine::Impl::first_name_of(const std::string& name) const {
+  const auto found = same.find(name);
+  return found == same.end() ? name : found->second;
+}
+
+void CommandLine::Impl::check_named(const std::string& name, const std::function<void()>& check) const {
+  try {
+    check();
+  } catch (const Error& error) {
+    ErrorFields fields = error.fields();
+    if (app.get_option(written(name))->count() > 0) fields.name = written(name);
+    throw Error(std::move(fields));
+  }
 }
 
 ErrorFields CommandLine::Impl::located(ErrorFields fields) const {
@@ -99,38 +140,33 @@ ErrorFields CommandLine::Impl::located(ErrorFields fields) const {
 CommandLine::CommandLine(const std::string& description) : impl_(std::make_unique<Impl>(description)) {}
 CommandLine::~CommandLine() = default;
 
-void CommandLine::add(const std::string& name, bool& value, const std::string& text) {
-  const std::string flag = impl_->free(name);
-  impl_->own(name, impl_->app.add_flag(fmt::format("{},!--no-{}", flag, flag.substr(2)), value, text),
-             [&value] { return value ? "on" : "off"; });
+void CommandLine::add(const std::string& name, bool& value, const std::string& text, Differs differs) {
+  impl_->add_own(name, &value, text, differs);
 }
-void CommandLine::add(const std::string& name, int& value, const std::string& text) { impl_->add_number(name, value, text); }
-void CommandLine::add(const std::string& name, std::int64_t& value, const std::string& text) {
-  impl_->add_number(name, value, text);
+void CommandLine::add(const std::string& name, int& value, const std::string& text, Differs differs) {
+  impl_->add_own(name, &value, text, differs);
 }
-void CommandLine::add(const std::string& name, std::uint64_t& value, const std::string& text) {
-  impl_->add_number(name, value, text);
+void CommandLine::add(const std::string& name, std::int64_t& value, const std::string& text, Differs differs) {
+  impl_->add_own(name, &value, text, differs);
 }
-void CommandLine::add(const std::string& name, double& value, const std::string& text) { impl_->add_number(name, value, text); }
-void CommandLine::add(const std::string& name, std::optional<double>& value, const std::string& text) {
-  impl_->own(name, trireme::add_number(impl_->app, impl_->free(name), value, text),
-             [&value] { return value ? fmt::format("{}", *value) : "not given"; });
+void CommandLine::add(const std::string& name, std::uint64_t& value, const std::string& text, Differs differs) {
+  impl_->add_own(name, &value, text, differs);
 }
-void CommandLine::add(const std::string& name, std::string& value, const std::string& text) {
-  impl_->add_string(name, value, text);
+void CommandLine::add(const std::string& name, double& value, const std::string& text, Differs differs) {
+  impl_->add_own(name, &value, text, differs);
 }
-void CommandLine::add(const std::string& name, Amount& value, const std::string& text) {
-  impl_->add_text(name, to_text(value), text, [&value](const std::string& given) { value = parse_amount(given); });
+void CommandLine::add(const std::string& name, std::optional<double>& value, const std::string& text, Differs differs) {
+  impl_->add_own(name, &value, text, differs);
+}
+void CommandLine::add(const std::string& name, std::string& value, const std::string& text, Differs differs) {
+  impl_->add_own(name, &value, text, differs);
+}
+void CommandLine::add(const std::string& name, Amount& value, const std::string& text, Differs differs) {
+  impl_->add_own(name, &value, text, differs);
 }
 void CommandLine::add(const std::string& name, std::string& value, const std::vector<std::string>& choices,
-                      const std::string& text) {
-  impl_->add_string(name, value, text)->check(CLI::IsMember(choices));
-}
-
-void CommandLine::set_differs(const std::string& name, Differs differs) {
-  const auto own = std::ranges::find(impl_->settings, name, &Impl::Own::name);
-  require(own != impl_->settings.end(), "set_differs() names {}, which is no option of the program's own", name);
-  own->differs = differs;
+                      const std::string& text, Differs differs) {
+  impl_->add_own(name, &value, text, differs)->check(CLI::IsMember(choices));
 }
 
 void CommandLine::set_group(const std::string& heading) { impl_->group = heading; }
@@ -147,7 +183,6 @@ std::string CommandLine::parse(int argc, const char* const* argv) {
     for (const std::string& word : words) {
       if (word.starts_with("--")) impl_->said.insert(word.substr(2, word.find('=') - 2));
     }
-    impl_->has_length = std::ranges::any_of(impl_->said, is_length);
     app.parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
     return app.help();

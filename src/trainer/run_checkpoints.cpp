@@ -115,10 +115,9 @@ void RunCheckpoints::describe(const std::string& name, const std::string& value,
 }
 
 // A checkpoint that says nothing of them may be of any data.
-std::vector<std::string> RunCheckpoints::describe_data(const std::string& name, const std::string& value,
-                                                       bool other_is_allowed) {
+std::vector<std::string> RunCheckpoints::describe_data(const std::string& name, const std::string& value, Differs other) {
   settings_[name] = value;
-  own_[name] = {.differs = other_is_allowed ? Differs::told : Differs::refused, .absent = value, .of_data = true};
+  own_[name] = {.rule = {.differs = other, .absent = value}, .of_data = true};
   std::vector<std::string> notes;
   const auto compare_it = [&] {
     if (loaded_) notes = compare(*loaded_, {{name, value}}, own_, *resumed_);

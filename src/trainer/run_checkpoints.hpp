@@ -45,7 +45,7 @@ class RunCheckpoints {
   void describe(const std::string& name, const std::string& value, const OwnSetting& own);
 
   // What the run reads. Where the checkpoint is loaded already it is compared at once. Gives what there is to tell. Collective.
-  std::vector<std::string> describe_data(const std::string& name, const std::string& value, bool other_is_allowed);
+  std::vector<std::string> describe_data(const std::string& name, const std::string& value, Differs other);
 
   // Collective, before a run that trains loads: claims the directory, and removes what earlier starts of this job have left
   // half done. An Error where another job saves there, or has saved since this run looked.

@@ -1,27 +1,17 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "trainer/option_table.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
-#include "trireme/optim/any_optimizer.hpp"
-#include "trireme/trainer/options.hpp"
-#include "trireme/trainer/run.hpp"
 
 namespace trireme::trainer {
 
-void check(const Options& options);  // Error{invalid_argument} names what can't be
-
-// What all ranks must share, and what a checkpoint keeps of a run's options.
-optim::Settings settings_of(const Options& options);
-
-// Of the program: what happens where it differs, and what a checkpoint without it was made with.
+// Of the program.
 struct OwnSetting {
-  Differs differs = Differs::refused;
-  std::optional<std::string> absent = {};
+  SettingRule rule = {};
   bool of_data = false;  // it says what is read
 };
 

@@ -7,6 +7,15 @@ namespace trireme::trainer {
 void listen_for_signals();
 void stop_listening();  // once for each call of the first; then signals do what they did before
 
+// Listens while it lives.
+class Listening {
+ public:
+  Listening() { listen_for_signals(); }
+  ~Listening() { stop_listening(); }
+  Listening(const Listening&) = delete;
+  Listening& operator=(const Listening&) = delete;
+};
+
 // For good: what is written to a pipe that nobody reads is lost, and the process goes on. Where a program ignores SIGPIPE, or
 // has a handler of its own, that stays.
 void outlive_closed_pipes();

@@ -73,10 +73,11 @@ TEST_CASE("from the second step on, buckets start in the order in which backward
   testing::run_ranks(2, [](const Group& world) {
     const Backwards model;
     const auto notes = std::make_shared<Notes>();
-    DataParallel replicas(
-        model, ProcessMesh(world),
-        {.sum = parallel::Hooked{{.hook = notes, .only_if_faster = false, .between = CompressionBetween::ranks}},
-         .buckets = {.bytes = 8 * 8 * 4, .first_bytes = 8 * 8 * 4}});
+    DataParallel replicas(model, ProcessMesh(world),
+                          {.sum = parallel::Hooked{{.hook = [notes] { return notes; },
+                                                    .only_if_faster = false,
+                                                    .between = CompressionBetween::ranks}},
+                           .buckets = {.bytes = 8 * 8 * 4, .first_bytes = 8 * 8 * 4}});
     reduce(model, replicas, 0);
     const std::vector<std::string> in_store(notes->names);
     notes->names.clear();

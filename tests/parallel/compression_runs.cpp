@@ -65,7 +65,7 @@ struct Net : nn::Module<Float32> {
 };
 
 struct Run {
-  std::shared_ptr<CommunicationHook> hook;
+  parallel::HookFactory hook;
   CompressionBetween between = CompressionBetween::ranks;
   Written written = noise;
   std::int64_t bucket_bytes = 60'000;
@@ -164,7 +164,7 @@ class Problems {
 constexpr std::array betweens = {CompressionBetween::ranks, CompressionBetween::nodes};
 
 std::string text(const Run& run) {
-  return fmt::format("{} between {}, buckets of {} bytes", run.hook->str(),
+  return fmt::format("{} between {}, buckets of {} bytes", run.hook()->str(),
                      run.between == CompressionBetween::ranks ? "ranks" : "nodes", run.bucket_bytes);
 }
 
@@ -298,7 +298,7 @@ void check_warmup(const Group& world, Problems& problems) {
 // Bytes to other nodes, where there are some.
 void check_bytes(const Group& world, Problems& problems) {
   if (world.on_one_node()) return;
-  const auto bytes_of = [&](const std::shared_ptr<CommunicationHook>& hook) {
+  const auto bytes_of = [&](const parallel::HookFactory& hook) {
     Trial trial(world, {.hook = hook, .between = CompressionBetween::nodes, .bucket_bytes = 1 << 20});
     trial.step(0);
     const std::uint64_t before = trial.replicas().bytes_sent();

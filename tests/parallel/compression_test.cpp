@@ -44,7 +44,7 @@ StepSummary summary_of(const Linear& model, DataParallel& replicas, std::int64_t
   return step.finish();
 }
 
-ParallelOptions with(std::shared_ptr<CommunicationHook> hook) {
+ParallelOptions with(HookFactory hook) {
   return {.sum = parallel::Hooked{{.hook = std::move(hook), .only_if_faster = false, .between = CompressionBetween::ranks}}};
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("the owners of a node get equal shares, in long runs") {
 TEST_CASE("compressions have names") {
   CHECK(parse_compression("none") == nullptr);
   for (const std::string name : {"fp16", "bf16", "int8", "topk:0.01", "powersgd:4"})
-    CHECK(parse_compression(name)->str() == name);
+    CHECK(parse_compression(name)()->str() == name);
   for (const std::string name :
        {"", "fp8", "fp16:1", "topk", "topk:", "topk:0", "topk:2", "topk:x", "powersgd:0", "powersgd:1.5"}) {
     CAPTURE(name);
@@ -218,7 +218,7 @@ TEST_CASE("ranks that differ in their compression are told") {
 TEST_CASE("one hook does not serve two models") {
   testing::run_ranks(2, [](const Group& world) {
     const Linear model;
-    const auto hook = power_sgd_hook();
+    const auto hook = [kept = power_sgd_hook()()] { return kept; };
     DataParallel first(model, ProcessMesh(world), with(hook));
     const Linear other;
     bool refused = false;  // Catch's assertions are for one thread
@@ -266,10 +266,10 @@ class Broken final : public CommunicationHook {
 }  // namespace
 
 TEST_CASE("a hook that awaits more exchanges than it announced is an error, as is one that throws; nothing hangs") {
-  const auto run = [](const std::function<std::shared_ptr<CommunicationHook>()>& make) {
+  const auto run = [](const HookFactory& hook) {
     testing::run_ranks(2, [&](const Group& world) {
       const Linear model;
-      DataParallel replicas(model, ProcessMesh(world), with(make()));
+      DataParallel replicas(model, ProcessMesh(world), with(hook));
       summary_of(model, replicas, 0);
     });
   };

@@ -58,7 +58,7 @@ struct Setup {
                        clip);
   }
   // One that counts on it runs on a single node too, where it exchanges with nobody.
-  std::shared_ptr<CommunicationHook> make_hook() const {
+  parallel::HookFactory hook_factory() const {
     if (hook == "momentum") return parallel::top_k_hook({.ratio = 0.05, .momentum = 0.9});
     return parallel::parse_compression(hook);
   }
@@ -79,7 +79,7 @@ Outcome train(const Group& world, const Setup& setup, Sharding sharding) {
       model, ProcessMesh(world),
       {.sum =
            parallel::Hooked{
-               {.hook = setup.make_hook(), .start = setup.start, .only_if_faster = false, .between = setup.between}},
+               {.hook = setup.hook_factory(), .start = setup.start, .only_if_faster = false, .between = setup.between}},
        .sharding = sharding,
        .buckets = {.bytes = setup.bucket_bytes, .first_bytes = 256},
        .check_replicas = 2,

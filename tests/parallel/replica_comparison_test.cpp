@@ -70,7 +70,7 @@ TEST_CASE("replicas that differ for a moment only are an error on all ranks") {
 
 TEST_CASE("a model of which nothing is trainable goes through its steps, whatever is asked for its gradients") {
   using parallel::ParallelOptions;
-  const auto compressed = [](std::shared_ptr<parallel::CommunicationHook> hook, bool only_if_faster) {
+  const auto compressed = [](parallel::HookFactory hook, bool only_if_faster) {
     return ParallelOptions{
         .sum = parallel::Hooked{
             {.hook = std::move(hook), .only_if_faster = only_if_faster, .between = parallel::CompressionBetween::ranks}}};

@@ -120,10 +120,10 @@ TEST_CASE("a step of a pipeline with a tied weight can be given up") {
 TEST_CASE("the copies of a tied weight keep the same bits, whatever reduces their gradients") {
   using parallel::CompressionBetween;
   using parallel::Sharding;
-  const auto compressed = [](const std::function<std::shared_ptr<parallel::CommunicationHook>()>& hook,
-                             Sharding sharding = Sharding::none, CompressionBetween between = CompressionBetween::ranks) {
+  const auto compressed = [](const parallel::HookFactory& hook, Sharding sharding = Sharding::none,
+                             CompressionBetween between = CompressionBetween::ranks) {
     return [=] {
-      return ParallelOptions{.sum = parallel::Hooked{{.hook = hook(), .only_if_faster = false, .between = between}},
+      return ParallelOptions{.sum = parallel::Hooked{{.hook = hook, .only_if_faster = false, .between = between}},
                              .sharding = sharding,
                              .buckets = {.bytes = 3000, .first_bytes = 300}};
     };
@@ -138,16 +138,14 @@ TEST_CASE("the copies of a tied weight keep the same bits, whatever reduces thei
              .sum = parallel::Plain{.tuning = {.on = true}}, .sharding = Sharding::none, .buckets = {.bytes = 3000}};
        }},
       {"fixed", [] { return ParallelOptions{.sum = parallel::FixedBits{.micro_batches = 4}, .buckets = {.bytes = 3000}}; }},
-      {"int8", compressed([] { return parallel::int8_hook(); })},
-      {"powersgd", compressed([] { return parallel::power_sgd_hook({.rank = 2}); })},
-      {"topk", compressed([] { return parallel::top_k_hook({.ratio = 0.05, .dense_below = 16}); })},
-      {"bf16", compressed([] { return parallel::bfloat16_hook(); })},
-      {"powersgd, sharded", compressed([] { return parallel::power_sgd_hook({.rank = 2}); }, Sharding::optimizer)},
-      {"int8 without a network, sharded",
-       compressed([] { return parallel::int8_hook(); }, Sharding::optimizer, CompressionBetween::nodes)},
-      {"topk with momentum, sharded",
-       compressed([] { return parallel::top_k_hook({.ratio = 0.05, .momentum = 0.5, .dense_below = 16}); }, Sharding::optimizer,
-                  CompressionBetween::nodes)},
+      {"int8", compressed(parallel::int8_hook())},
+      {"powersgd", compressed(parallel::power_sgd_hook({.rank = 2}))},
+      {"topk", compressed(parallel::top_k_hook({.ratio = 0.05, .dense_below = 16}))},
+      {"bf16", compressed(parallel::bfloat16_hook())},
+      {"powersgd, sharded", compressed(parallel::power_sgd_hook({.rank = 2}), Sharding::optimizer)},
+      {"int8 without a network, sharded", compressed(parallel::int8_hook(), Sharding::optimizer, CompressionBetween::nodes)},
+      {"topk with momentum, sharded", compressed(parallel::top_k_hook({.ratio = 0.05, .momentum = 0.5, .dense_below = 16}),
+                                                 Sharding::optimizer, CompressionBetween::nodes)},
   };
   for (const auto& [name, options] : all) {
     for (const MeshOptions& axes :

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <locale>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "trainer/option_table.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/parallel/parallel_options.hpp"
 
@@ -94,9 +97,67 @@ TEST_CASE("options of a run") {
   CHECK(std::get<parallel::FixedBits>(parse({"--fixed-bits", "8"}).options.parallel.sum).micro_batches == 8);
   CHECK(std::get<parallel::Plain>(parse({"--bucket-mb", "auto"}).options.parallel.sum).tuning.on);
   CHECK(parse({"--bucket-mb", "0.5"}).options.parallel.buckets.bytes == 1 << 19);
-  const auto make_sum = parse({"--compress", "int8"}).options.make_sum;
-  REQUIRE(make_sum);
-  CHECK(std::get<parallel::Hooked>(make_sum()).compression.hook != std::get<parallel::Hooked>(make_sum()).compression.hook);
+  const Told compressed = parse({"--compress", "int8", "--compress-start", "5", "--compress-when", "always"});
+  const auto& compression = std::get<parallel::Hooked>(compressed.options.parallel.sum).compression;
+  CHECK(compression.hook()->str() == "int8");
+  CHECK(compression.hook() != compression.hook());
+  CHECK(compression.start == 5);
+  CHECK(!compression.only_if_faster);
+}
+
+TEST_CASE("a value out of an option's bounds is told with its name and the line of the file") {
+  const auto path = std::filesystem::temp_directory_path() / ("bounds_test." + std::to_string(getpid()) + ".toml");
+  for (const auto& [name, value, text] :
+       {std::array{"clip", "-1", "clip_norm is 0 or more, not -1"}, std::array{"clip-value", "-0.5", "clip_value is 0 or more"},
+        std::array{"batch-size", "0", "batch_size lies in [1, "},
+        std::array{"micro-batch-size", "33", "lies in [0, batch_size]"}, std::array{"warmup", "-1", "0 or more steps"},
+        std::array{"min-learning-rate-ratio", "1.5", "lies in [0, 1]"}, std::array{"learning-rate", "0", "above 0"},
+        std::array{"max-skipped", "-1", "max_skipped is 0 or more"},
+        std::array{"fixed-bits", "-2", "--fixed-bits is 0 or more"},
+        std::array{"compress-start", "-1", "--compress-start lies"}}) {
+    INFO(name);
+    const std::string option = std::string("--") + name;
+    CHECK_THROWS_WITH(parse({option, value}), ContainsSubstring(text) && ContainsSubstring("name " + option));
+    std::ofstream(path) << "seed = 3\n" << name << " = " << value << "\n";
+    CHECK_THROWS_WITH(parse({"--config", path.string()}), ContainsSubstring(text) && ContainsSubstring("line 2"));
+  }
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("checkpoints keep settings under the names and in the words that they have always had") {
+  const Options options{.learning_rate = optim::constant(1),
+                        .clip_value = 0.5,
+                        .non_finite = optim::NonFinitePolicy::skip,
+                        .mesh = {.data = 2},
+                        .sequence_parallel = true,
+                        .parallel = {.sum = parallel::FixedBits{.micro_batches = 8}}};
+  auto settings = trainer::settings_of(options);
+  std::ranges::sort(settings);
+  CHECK(settings == optim::Settings{{"base_learning_rate", "the optimizer's"},
+                                    {"batch_size", "32"},
+                                    {"chunks", "1"},
+                                    {"clip_norm", "1"},
+                                    {"clip_value", "0.5"},
+                                    {"data_parallel", "2"},
+                                    {"expert_parallel", "1"},
+                                    {"fixed_bits", "8"},
+                                    {"learning_rate_schedule", "a function of the step"},
+                                    {"max_skipped", "10"},
+                                    {"micro_batch_size", "0"},
+                                    {"minimum_learning_rate_ratio", "0"},
+                                    {"non_finite", "skip"},
+                                    {"pipeline_parallel", "1"},
+                                    {"seed", "1"},
+                                    {"sequence_parallel", "on"},
+                                    {"tensor_parallel", "1"},
+                                    {"until", "1 epoch"},
+                                    {"warmup", "0"}});
+  for (const auto& [name, differs] : std::vector<std::pair<std::string, trainer::Differs>>{
+           {"seed", trainer::Differs::refused}, {"until", trainer::Differs::told}, {"fixed_bits", trainer::Differs::allowed}}) {
+    CHECK(trainer::rule_of_setting(name).differs == differs);
+  }
+  CHECK(trainer::rule_of_setting("max_skipped").absent == "10");
+  CHECK(!trainer::rule_of_setting("of_a_program").absent);
 }
 
 TEST_CASE("the learning rate is an option of a run, where the program has none of its own") {
@@ -140,7 +201,7 @@ TEST_CASE("options of the program, in both spellings, from the command line and 
   CHECK(again.width == 9);
   CHECK(!again.bias);
   CHECK(again.options.until == Amount(Steps{77}));
-  CHECK(again.options.make_sum);
+  CHECK(std::holds_alternative<parallel::Hooked>(again.options.parallel.sum));
   CHECK(again.options.metrics == "run #3.csv");
   CHECK(parse({"--config", path.string(), "--epochs", "3"}).options.until ==
         Amount(Epochs{3}));  // the command line's word counts
@@ -317,9 +378,8 @@ TEST_CASE("what the program has for its gradients stays but for what is given") 
   CHECK(std::holds_alternative<parallel::FixedBits>(parse({"--bucket-mb", "10"}, fixed).options.parallel.sum));
   CHECK(parse({"--bucket-mb", "10"}, fixed).options.parallel.buckets.bytes == 10 << 20);
   const Told compressed = parse({"--compress", "int8"}, fixed);
-  CHECK(std::holds_alternative<parallel::Plain>(compressed.options.parallel.sum));
-  CHECK(compressed.options.make_sum);
-  const Options own{.make_sum = [] { return parallel::Plain{}; }};
-  CHECK(!parse({"--compress", "none"}, own).options.make_sum);
-  CHECK(parse({"--seed", "3"}, own).options.make_sum);
+  CHECK(std::holds_alternative<parallel::Hooked>(compressed.options.parallel.sum));
+  const Options own{.parallel = {.sum = parallel::Hooked{{.hook = parallel::int8_hook()}}}};
+  CHECK(std::holds_alternative<parallel::Plain>(parse({"--compress", "none"}, own).options.parallel.sum));
+  CHECK(std::holds_alternative<parallel::Hooked>(parse({"--seed", "3"}, own).options.parallel.sum));
 }

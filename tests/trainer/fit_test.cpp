@@ -112,7 +112,7 @@ TEST_CASE("fit: patience, and the best values at the end") {
       };
       expect_error(
           ErrorCode::invalid_argument, [&] { with_patience("5", trainer::Differs::refused); }, "made with another patience",
-          "CommandLine::set_differs");
+          "the Differs of CommandLine::add");
       expect(with_patience("5", trainer::Differs::told) == 30, "more patience, and a program that says that it may differ");
       Run again(world, options);
       PointNet other(again.context());

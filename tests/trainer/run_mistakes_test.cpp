@@ -9,6 +9,7 @@
 
 #include "catch.hpp"
 #include "comm/expect.hpp"
+#include "trainer/run_phase.hpp"
 #include "trainer/small_run.hpp"
 #include "trireme/comm/launch/launch.hpp"
 #include "trireme/core/log.hpp"
@@ -76,6 +77,50 @@ TEST_CASE("finish() before update(), to look at the norm") {
     }
     expect(run.done() == 4, "what a rank has asked for travels with finish() too: {} steps", run.done());
   });
+}
+
+TEST_CASE("a call in the wrong order names the phase of the run") {
+  const Silence silence;
+  run_ranks(1, [](const Group& world) {
+    Run run(world, {.until = Steps{1}, .batch_size = 12});
+    PointNet net(run.context());
+    PointNet other(run.context());
+    optim::AdamW<Float32> optimizer(net);
+    const auto refused = [](const auto& call, const std::string& rule, const std::string& phase) {
+      expect_error(ErrorCode::invalid_argument, call, (rule + "; the run is " + phase).c_str());
+    };
+    const auto due = [&] { static_cast<void>(run.due(Epochs{1})); };
+    const auto add = [&] { run.add(other, "other."); };
+    const auto evaluate = [&] { run.evaluate(net, TestPoints()); };
+    const std::string of_due = "due() is asked in the loop, after step.update(optimizer)";
+    const std::string of_add = "models are added to a run before its loop, and before what loads its checkpoint";
+    refused(due, of_due, "being prepared");
+    run.add(net, optimizer);
+    run.load();
+    refused(add, of_add, "loaded, before its loop");
+    const PointLoader loader(run.batch());
+    for (auto& step : run.steps(loader)) {
+      for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+      refused(evaluate, "evaluate after it", "in step 0, before its update");
+      step.finish();
+      refused(due, of_due, "in step 0, after its finish() and before its update");
+      step.update(optimizer);
+      refused([&] { step.update(optimizer); }, "update() of step 0 after its end: a step has one",
+              "in step 0, after its update");
+      evaluate();
+    }
+    refused([&] { run.describe("name", "value"); }, "before what loads its checkpoint", "after its loop");
+    refused(
+        [&] {
+          for (auto& step : run.steps(loader)) static_cast<void>(step);
+        },
+        "its steps() are gone through once", "after its loop");
+    evaluate();
+  });
+  trainer::RunPhase phase;
+  CHECK_THROWS_AS(phase.enter(trainer::Phase::in_step), Error);
+  phase.enter(trainer::Phase::loaded);
+  CHECK(phase.now() == trainer::Phase::loaded);
 }
 
 TEST_CASE("a learning rate that is set after run.add counts") {

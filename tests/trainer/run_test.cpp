@@ -428,11 +428,10 @@ TEST_CASE("callbacks see what all ranks share, and ask") {
 
 TEST_CASE("each model of each rank has a communication hook of its own") {
   const Log log;
-  const Options options{.until = Steps{5}, .batch_size = 12, .make_sum = [] {
-                          return parallel::Hooked{{.hook = parallel::parse_compression("powersgd:1"),
-                                                   .only_if_faster = false,
-                                                   .between = parallel::CompressionBetween::ranks}};
-                        }};
+  const parallel::CompressionOptions compression{.hook = parallel::parse_compression("powersgd:1"),
+                                                 .only_if_faster = false,
+                                                 .between = parallel::CompressionBetween::ranks};
+  const Options options{.until = Steps{5}, .batch_size = 12, .parallel = {.sum = parallel::Hooked{compression}}};
   run_ranks(2, [&](const Group& world) {
     Run run(world, options);
     PointNet first(run.context());

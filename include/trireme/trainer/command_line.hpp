@@ -31,16 +31,18 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  // What the value refers to must live until the options are read.
-  void add(const std::string& name, bool& value, const std::string& text);  // --name switches it on, --no-name off
-  void add(const std::string& name, int& value, const std::string& text);
-  void add(const std::string& name, std::int64_t& value, const std::string& text);
-  void add(const std::string& name, std::uint64_t& value, const std::string& text);
-  void add(const std::string& name, double& value, const std::string& text);
-  void add(const std::string& name, std::optional<double>& value, const std::string& text);
-  void add(const std::string& name, std::string& value, const std::string& text);
-  void add(const std::string& name, Amount& value, const std::string& text);  // see parse_amount
-  void add(const std::string& name, std::string& value, const std::vector<std::string>& choices, const std::string& text);
+  // What the value refers to must live until the options are read. A bool is switched on by --name, off by --no-name; an Amount
+  // is what parse_amount reads. `differs`: what happens where a run goes on with another value.
+  void add(const std::string& name, bool& value, const std::string& text, Differs differs = Differs::refused);
+  void add(const std::string& name, int& value, const std::string& text, Differs differs = Differs::refused);
+  void add(const std::string& name, std::int64_t& value, const std::string& text, Differs differs = Differs::refused);
+  void add(const std::string& name, std::uint64_t& value, const std::string& text, Differs differs = Differs::refused);
+  void add(const std::string& name, double& value, const std::string& text, Differs differs = Differs::refused);
+  void add(const std::string& name, std::optional<double>& value, const std::string& text, Differs differs = Differs::refused);
+  void add(const std::string& name, std::string& value, const std::string& text, Differs differs = Differs::refused);
+  void add(const std::string& name, Amount& value, const std::string& text, Differs differs = Differs::refused);
+  void add(const std::string& name, std::string& value, const std::vector<std::string>& choices, const std::string& text,
+           Differs differs = Differs::refused);
 
   // Those of a run, and those of trireme::launch: trainer::launch() adds both.
   void add_run(Options& options);
@@ -52,9 +54,6 @@ class CommandLine {
 
   // Called once the options are read: for checks of several together, which throw Error.
   void after_parsing(std::function<void()> check);
-
-  // What happens where a run goes on with another value of this option of the program; refused, unless it is told otherwise.
-  void set_differs(const std::string& name, Differs differs);
 
   // Options that are added from now on are listed under this heading.
   void set_group(const std::string& heading);
@@ -77,12 +76,6 @@ class CommandLine {
 
  private:
   class Impl;
-
-  void add_training(Options& options);
-  void add_checkpoints(Options& options);
-  void add_mesh(Options& options);
-  void add_reduction(Options& options);
-
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -73,9 +72,6 @@ struct Options {
   bool sequence_parallel = false;  // see parallel::ModelContextOptions
   int chunks = 1;                  // likewise
   parallel::ParallelOptions parallel = {};
-  // Makes parallel.sum for each model of each rank, where it has a communication hook: that keeps what is one model's own, and
-  // ranks may be threads that share these options. Empty: parallel.sum as it is.
-  std::function<parallel::GradientSum()> make_sum = {};
 
   // Rank 0 writes them to this file after each step: CSV where it ends in .csv, else JSON lines. What can't be written is told
   // once, and lost; the run goes on.

@@ -37,8 +37,6 @@ class StepOwner {
   friend class StepRange;
   explicit StepOwner(Run& run) : run_(&run) {}
 
-  void ask(parallel::Step& step);
-
   Run* run_;
 };
 

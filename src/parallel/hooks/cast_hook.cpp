@@ -34,12 +34,12 @@ class CastHook final : public CommunicationHook {
 
 }  // namespace
 
-std::shared_ptr<CommunicationHook> float16_hook() {
-  return std::make_shared<CastHook<float16>>("fp16", codec_kernels().to_float16);
+HookFactory float16_hook() {
+  return [] { return std::make_shared<CastHook<float16>>("fp16", codec_kernels().to_float16); };
 }
 
-std::shared_ptr<CommunicationHook> bfloat16_hook() {
-  return std::make_shared<CastHook<bfloat16>>("bf16", codec_kernels().to_bfloat16);
+HookFactory bfloat16_hook() {
+  return [] { return std::make_shared<CastHook<bfloat16>>("bf16", codec_kernels().to_bfloat16); };
 }
 
 }  // namespace trireme::parallel

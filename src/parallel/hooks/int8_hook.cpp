@@ -64,6 +64,8 @@ class Int8Hook final : public CommunicationHook {
 
 }  // namespace
 
-std::shared_ptr<CommunicationHook> int8_hook() { return std::make_shared<Int8Hook>(); }
+HookFactory int8_hook() {
+  return [] { return std::make_shared<Int8Hook>(); };
+}
 
 }  // namespace trireme::parallel

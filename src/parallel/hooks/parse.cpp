@@ -4,7 +4,7 @@
 
 namespace trireme::parallel {
 
-std::shared_ptr<CommunicationHook> parse_compression(std::string_view text, std::int64_t warmup_steps) {
+HookFactory parse_compression(std::string_view text, std::int64_t warmup_steps) {
   const std::size_t colon = text.find(':');
   const std::string_view name = text.substr(0, colon);
   const bool plain = colon == std::string_view::npos;

@@ -30,9 +30,7 @@ struct Factors {
 
 class PowerSgdHook final : public CommunicationHook {
  public:
-  explicit PowerSgdHook(const PowerSgdOptions& options) : options_(options) {
-    require(options.rank > 0, "PowerSGD's rank is above 0, got {}", options.rank);
-  }
+  explicit PowerSgdHook(const PowerSgdOptions& options) : options_(options) {}
 
   std::string str() const override { return fmt::format("powersgd:{}", options_.rank); }
   int max_exchanges() const override { return 2; }
@@ -192,8 +190,9 @@ class PowerSgdHook final : public CommunicationHook {
 
 }  // namespace
 
-std::shared_ptr<CommunicationHook> power_sgd_hook(const PowerSgdOptions& options) {
-  return std::make_shared<PowerSgdHook>(options);
+HookFactory power_sgd_hook(const PowerSgdOptions& options) {
+  require(options.rank > 0, "PowerSGD's rank is above 0, got {}", options.rank);
+  return [options] { return std::make_shared<PowerSgdHook>(options); };
 }
 
 }  // namespace trireme::parallel

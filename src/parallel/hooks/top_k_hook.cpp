@@ -17,14 +17,7 @@ namespace {
 // is sent whole.
 class TopKHook final : public CommunicationHook {
  public:
-  explicit TopKHook(const TopKOptions& options) : options_(options) {
-    require(options.ratio > 0 && options.ratio <= 1, "top-k keeps a share above 0, at most 1, of the elements, got {}",
-            options.ratio);
-    require(options.momentum >= 0 && options.momentum < 1, "top-k's momentum lies in [0, 1), got {}", options.momentum);
-    require(
-        options.warmup_steps >= 0 && std::ranges::all_of(options.warmup, [](double ratio) { return ratio > 0 && ratio <= 1; }),
-        "top-k's warm-up takes 0 or more steps, with shares above 0, at most 1");
-  }
+  explicit TopKHook(const TopKOptions& options) : options_(options) {}
 
   std::string str() const override {
     std::string text = fmt::format("topk:{}", options_.ratio);
@@ -134,6 +127,14 @@ class TopKHook final : public CommunicationHook {
 
 }  // namespace
 
-std::shared_ptr<CommunicationHook> top_k_hook(const TopKOptions& options) { return std::make_shared<TopKHook>(options); }
+HookFactory top_k_hook(const TopKOptions& options) {
+  require(options.ratio > 0 && options.ratio <= 1, "top-k keeps a share above 0, at most 1, of the elements, got {}",
+          options.ratio);
+  require(options.momentum >= 0 && options.momentum < 1, "top-k's momentum lies in [0, 1), got {}", options.momentum);
+  require(
+      options.warmup_steps >= 0 && std::ranges::all_of(options.warmup, [](double ratio) { return ratio > 0 && ratio <= 1; }),
+      "top-k's warm-up takes 0 or more steps, with shares above 0, at most 1");
+  return [options] { return std::make_shared<TopKHook>(options); };
+}
 
 }  // namespace trireme::parallel

@@ -19,7 +19,7 @@ constexpr int dense_trials = 3;
 
 Compression::Compression(FlatStore& store, const Group& group, const Group& model, std::span<const int> parameters,
                          const CompressionOptions& options, bool sharded)
-    : store_(store), group_(group), model_(model), options_(options) {
+    : store_(store), group_(group), model_(model), options_(options), hook_(options.hook()) {
   const std::string name = hook().str();
   require(store.dtype() == DType::float32, "compression {} is for float32 gradients, these are {}", name,
           name_of(store.dtype()));

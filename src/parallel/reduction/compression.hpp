@@ -29,7 +29,7 @@ class Compression {
   bool begin_step(std::span<const Bucket> buckets, std::int64_t number, const DenseTrial& trial);
 
   const std::optional<CompressionDecision>& decision() const { return decision_; }
-  CommunicationHook& hook() const { return *options_.hook; }
+  CommunicationHook& hook() const { return *hook_; }
   const HookGroups& groups() const { return groups_; }
   bool owns(int parameter) const { return owner_of_[static_cast<std::size_t>(parameter)] == groups_.place; }
   std::vector<OwnedRange> owned_ranges(std::span<const int> parameters) const {
@@ -60,6 +60,7 @@ class Compression {
   Group group_;
   Group model_;
   CompressionOptions options_;
+  std::shared_ptr<CommunicationHook> hook_;  // this one's own
   HookGroups groups_;
   std::vector<int> owner_of_;  // by parameter
   std::int64_t step_ = 0;      // that runs, or was the last

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,10 +19,14 @@ enum class CompressionBetween : std::uint8_t {
   ranks,  // every rank compresses its own
 };
 
+// Makes a hook. Each DataParallel calls it for one of its own, since a hook keeps what is one model's; so options may be
+// copied, and shared by ranks that are threads.
+using HookFactory = std::function<std::shared_ptr<CommunicationHook>()>;
+
 struct CompressionOptions {
-  std::shared_ptr<CommunicationHook> hook = nullptr;  // null: gradients are summed as they are
-  std::int64_t start = 0;                             // steps before this one are not compressed
-  bool only_if_faster = true;                         // tried at the first compressed step; else it is on without a trial
+  HookFactory hook = {};       // of every DataParallel with these options
+  std::int64_t start = 0;      // steps before this one are not compressed
+  bool only_if_faster = true;  // tried at the first compressed step; else it is on without a trial
   CompressionBetween between = CompressionBetween::nodes;
 };
 
@@ -36,11 +41,11 @@ struct CompressionDecision {
 
 // Float16 or bfloat16 on the wire, summed in float. Gradients are divided by the number of ranks first, so that their sum
 // stays in range; a single one beyond 65504 becomes infinite in float16.
-std::shared_ptr<CommunicationHook> float16_hook();
-std::shared_ptr<CommunicationHook> bfloat16_hook();
+HookFactory float16_hook();
+HookFactory bfloat16_hook();
 
 // 8 bits an element and a float scale for every 256 of them. Each rank sums a part in float, and gives it to all in 8 bits.
-std::shared_ptr<CommunicationHook> int8_hook();
+HookFactory int8_hook();
 
 // Of each parameter the elements of largest magnitude; what is not sent is added to the next step's gradient (Aji, Heafield
 // 2017, arXiv 1704.05021). Parameters of fewer than `dense_below` elements are sent whole.
@@ -52,7 +57,7 @@ struct TopKOptions {
                                                              // so train with SGD without momentum
   std::int64_t dense_below = 1024;
 };
-std::shared_ptr<CommunicationHook> top_k_hook(const TopKOptions& options = {});
+HookFactory top_k_hook(const TopKOptions& options = {});
 
 // Matrices as a product of two of `rank` columns, found by one step of power iteration from the last step's; what is lost is
 // added to the next step's gradient (Vogels et al. 2019, arXiv 1905.13727). Of more than two dims the leading ones become rows
@@ -62,10 +67,10 @@ struct PowerSgdOptions {
   int rank = 4;
   std::uint64_t seed = 1;  // of the first step's matrices
 };
-std::shared_ptr<CommunicationHook> power_sgd_hook(const PowerSgdOptions& options = {});
+HookFactory power_sgd_hook(const PowerSgdOptions& options = {});
 
-// "none" (null), "fp16", "bf16", "int8", "topk:RATIO" or "powersgd:RANK". `warmup_steps` is for topk.
-std::shared_ptr<CommunicationHook> parse_compression(std::string_view text, std::int64_t warmup_steps = 0);
+// "none" (empty), "fp16", "bf16", "int8", "topk:RATIO" or "powersgd:RANK". `warmup_steps` is for topk.
+HookFactory parse_compression(std::string_view text, std::int64_t warmup_steps = 0);
 
 }  // namespace parallel
 }  // namespace trireme

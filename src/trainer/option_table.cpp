@@ -1,0 +1,382 @@
+#include "trainer/option_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "trainer/command_line_impl.hpp"
+#include "trainer/gradient_words.hpp"
+#include "trainer/option_rows.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/units.hpp"
+#include "trireme/parallel/pipeline/pipeline_schedule.hpp"
+
+namespace trireme::trainer {
+
+namespace {
+
+using Value = OptionValue;
+using RunRow = OptionRow<Options>;
+
+constexpr std::int64_t most_samples = std::numeric_limits<std::int32_t>::max();
+constexpr int most_chunks = 4096;
+
+void require_not_negative(const char* name, double value) { require(value >= 0, "{} is 0 or more, not {}", name, value); }
+
+bool is_something(const Amount& amount) {
+  return std::visit([](const auto& one) { return one.count > 0; }, amount);
+}
+
+// How long a run lasts, in a number of one unit.
+Words length_in(Amount& until, const char* unit) {
+  return {.shown = [] { return std::string(); },
+          .take = [&until, unit](const std::string& given) { until = parse_amount(fmt::format("{} {}", given, unit)); }};
+}
+
+constexpr std::array<NamedValue<optim::NonFinitePolicy>, 2> policies{
+    {{"stop", optim::NonFinitePolicy::stop}, {"skip", optim::NonFinitePolicy::skip}}};
+constexpr std::array<NamedValue<parallel::Sharding>, 3> shardings{
+    {{"auto", parallel::Sharding::automatic}, {"on", parallel::Sharding::optimizer}, {"off", parallel::Sharding::none}}};
+
+constexpr auto training_rows = std::to_array<RunRow>({
+    {.name = "until",
+     .value = [](Options& o) -> Value { return &o.until; },
+     .text = "how long: 600 steps, 20 epochs, 1000000 tokens, 5000 samples, 90s, 10min, 2h",
+     .setting = "until",
+     .differs = Differs::told,
+     .check =
+         [](const Options& o) {
+           require(is_something(o.until), "a run lasts longer than {}: Options::until", to_text(o.until));
+         }},
+    {.name = "steps",
+     .value = [](Options& o) -> Value { return length_in(o.until, "steps"); },
+     .text = "the same in steps",
+     .instead_of = "until"},
+    {.name = "epochs",
+     .value = [](Options& o) -> Value { return length_in(o.until, "epochs"); },
+     .text = "the same in passes over the data; 0.5 is half of one",
+     .instead_of = "until"},
+    {.name = "batch-size",
+     .value = [](Options& o) -> Value { return &o.batch_size; },
+     .text = "samples of a step, all ranks together",
+     .setting = "batch_size",
+     .check =
+         [](const Options& o) {
+           require(o.batch_size > 0 && o.batch_size <= most_samples, "a run's batch_size lies in [1, {}], and {} does not",
+                   most_samples, o.batch_size);
+         }},
+    {.name = "micro-batch-size",
+     .value = [](Options& o) -> Value { return &o.micro_batch_size; },
+     .text = "samples that a rank computes at once; 0: all of its share",
+     .setting = "micro_batch_size",
+     .differs = Differs::allowed,
+     .check =
+         [](const Options& o) {
+           require(o.micro_batch_size >= 0 && o.micro_batch_size <= o.batch_size,
+                   "a run's micro_batch_size lies in [0, batch_size], here {}, and {} does not", o.batch_size,
+                   o.micro_batch_size);
+         }},
+    {.name = "seed",
+     .value = [](Options& o) -> Value { return &o.seed; },
+     .text = "of first values, the order of the data, and dropout",
+     .setting = "seed"},
+    {.value = [](Options& o) -> Value {
+       return Words{.shown = [&o] { return std::string(o.learning_rate ? "a function of the step" : "warmup and cosine"); },
+                    .take = {}};
+     },
+     .setting = "learning_rate_schedule",
+     .differs = Differs::told},
+    {.name = "learning-rate",
+     .value = [](Options& o) -> Value { return &o.base_learning_rate; },
+     .text = "highest learning rate; not given: the optimizer's own",
+     .setting = "base_learning_rate",
+     .differs = Differs::told,
+     .check =
+         [](const Options& o) {
+           const double rate = o.base_learning_rate.value_or(1);
+           require(std::isfinite(rate) && rate > 0, "a run's learning rate is above 0, not {}", rate);
+           require(!o.base_learning_rate || !o.learning_rate,
+                   "the learning rate of this run is a function of the step: one of {} for all steps would change nothing, "
+                   "leave it out",
+                   rate);
+         },
+     .unset = "the optimizer's",
+     .yields = true},
+    {.name = "warmup",
+     .value = [](Options& o) -> Value { return &o.warmup; },
+     .text = "steps over which the learning rate rises",
+     .setting = "warmup",
+     .differs = Differs::told,
+     .check = [](const Options& o) { require(o.warmup >= 0, "a run's warmup is 0 or more steps, not {}", o.warmup); }},
+    {.name = "min-learning-rate-ratio",
+     .value = [](Options& o) -> Value { return &o.minimum_learning_rate_ratio; },
+     .text = "the last learning rate, as a share of the highest",
+     .setting = "minimum_learning_rate_ratio",
+     .differs = Differs::told,
+     .check =
+         [](const Options& o) {
+           require(o.minimum_learning_rate_ratio >= 0 && o.minimum_learning_rate_ratio <= 1,
+                   "a run's minimum_learning_rate_ratio lies in [0, 1], and {} does not", o.minimum_learning_rate_ratio);
+         }},
+    {.name = "clip",
+     .value = [](Options& o) -> Value { return &o.clip_norm; },
+     .text = "largest norm of all gradients together; 0: no limit",
+     .setting = "clip_norm",
+     .differs = Differs::told,
+     .check = [](const Options& o) { require_not_negative("clip_norm", o.clip_norm); }},
+    {.name = "clip-value",
+     .value = [](Options& o) -> Value { return &o.clip_value; },
+     .text = "largest magnitude of an element of the gradients after that; 0: no limit",
+     .setting = "clip_value",
+     .differs = Differs::told,
+     .check = [](const Options& o) { require_not_negative("clip_value", o.clip_value); }},
+    {.name = "non-finite",
+     .value = [](Options& o) -> Value { return choice_of<optim::NonFinitePolicy>(o.non_finite, policies); },
+     .text = "a step whose loss or gradients are inf or nan: stop, or skip it",
+     .setting = "non_finite",
+     .differs = Differs::told},
+    {.name = "max-skipped",
+     .value = [](Options& o) -> Value { return &o.max_skipped; },
+     .text = "steps that --non-finite skip leaves out one after the other before it stops",
+     .setting = "max_skipped",
+     .differs = Differs::told,
+     .check = [](const Options& o) { require_not_negative("max_skipped", o.max_skipped); }},
+});
+
+constexpr auto checkpoint_rows = std::to_array<RunRow>({
+    {.name = "checkpoint-dir",
+     .value = [](Options& o) -> Value {
+       return Words{.shown = [&o] { return o.checkpoints.directory.string(); },
+                    .take = [&o](const std::string& given) { o.checkpoints.directory = given; }};
+     },
+     .text = "save checkpoints in this folder, which all ranks see, and go on from them; Ctrl-C, SIGTERM, SIGUSR1 and SIGHUP "
+             "save and stop"},
+    {.name = "checkpoint-interval",
+     .value = [](Options& o) -> Value { return &o.checkpoint_every; },
+     .text = "between checkpoints: 100 steps, 1 epoch, 10min",
+     .check =
+         [](const Options& o) {
+           require(is_something(o.checkpoint_every), "checkpoints are further apart than {}: Options::checkpoint_every",
+                   to_text(o.checkpoint_every));
+         }},
+    {.name = "keep",
+     .value = [](Options& o) -> Value { return &o.checkpoints.keep; },
+     .text = "checkpoints that stay, the newest ones; 2 or more"},
+    {.name = "resume",
+     .value = [](Options& o) -> Value { return &o.resume; },
+     .text = "where to go on: auto (the newest checkpoint, if there is one), a step, or none"},
+    {.name = "allow-other-data",
+     .value = [](Options& o) -> Value { return &o.allow_other_data; },
+     .text = "go on from a checkpoint of other data, which is told in a line"},
+    {.name = "metrics",
+     .value = [](Options& o) -> Value { return &o.metrics; },
+     .text = "write metrics to this file after each step: CSV where it ends in .csv, else JSON lines"},
+});
+
+constexpr auto mesh_rows = std::to_array<RunRow>({
+    {.name = "data-parallel",
+     .value = [](Options& o) -> Value { return &o.mesh.data; },
+     .text = "replicas of the model; 0: what the other axes leave of the ranks",
+     .setting = "data_parallel",
+     .differs = Differs::allowed},
+    {.name = "pipeline-parallel",
+     .value = [](Options& o) -> Value { return &o.mesh.pipeline; },
+     .text = "ranks of a replica that divide its layers into stages",
+     .setting = "pipeline_parallel",
+     .differs = Differs::allowed},
+    {.name = "schedule",
+     .value = [](Options& o) -> Value {
+       std::string& name = o.parallel.schedule;
+       return Words{.shown = [&name] { return name.empty() ? "1f1b, or interleaved where ranks have several stages" : name; },
+                    .take = [&name](const std::string& given) { name = given; },
+                    .choices = parallel::pipeline_schedule_names()};
+     },
+     .text = "in which order stages run a step's micro-batches; see trireme-schedule"},
+    {.name = "chunks",
+     .value = [](Options& o) -> Value { return &o.chunks; },
+     .text = "stages of each rank of the pipeline",
+     .setting = "chunks",
+     .differs = Differs::allowed,
+     .check =
+         [](const Options& o) {
+           require(o.chunks > 0 && o.chunks <= most_chunks, "a rank of a pipeline has 1 to {} stages (chunks), not {}",
+                   most_chunks, o.chunks);
+         }},
+    {.name = "tensor-parallel",
+     .value = [](Options& o) -> Value { return &o.mesh.tensor; },
+     .text = "ranks that divide each layer",
+     .setting = "tensor_parallel",
+     .differs = Differs::allowed},
+    {.name = "expert-parallel",
+     .value = [](Options& o) -> Value { return &o.mesh.expert; },
+     .text = "ranks that divide the experts of each mixture",
+     .setting = "expert_parallel",
+     .differs = Differs::allowed},
+    {.name = "sequence-parallel",
+     .value = [](Options& o) -> Value { return &o.sequence_parallel; },
+     .text = "these divide what lies between their layers too: less memory",
+     .setting = "sequence_parallel",
+     .differs = Differs::allowed},
+});
+
+constexpr auto replica_rows = std::to_array<RunRow>({
+    {.name = "optimizer-sharding",
+     .value = [](Options& o) -> Value { return choice_of<parallel::Sharding>(o.parallel.sharding, shardings); },
+     .text = "whether a rank updates only its part of the parameters; auto: on where all ranks share a node's memory"},
+    {.name = "check-replicas",
+     .value = [](Options& o) -> Value { return &o.parallel.check_replicas; },
+     .text = "steps in which each weight is compared with those of its replicas; 0: never"},
+});
+
+constexpr auto run_rows = std::to_array<std::span<const RunRow>>({training_rows, checkpoint_rows, mesh_rows, replica_rows});
+
+// action(row, value of the row) of all settings.
+template <typename F>
+void for_each_setting(const Options& options, const F& action) {
+  Options copy = options;
+  for (const std::span<const RunRow> rows : run_rows) {
+    for (const RunRow& row : rows) {
+      if (row.setting != nullptr) action(row, row.value(copy));
+    }
+  }
+  GradientWords words = gradient_words_of(options.parallel.sum);
+  for (const OptionRow<GradientWords>& row : gradient_rows()) {
+    if (row.setting != nullptr) action(row, row.value(words));
+  }
+}
+
+std::string text_of_setting(const auto& row, const OptionValue& value) {
+  const auto* number = std::get_if<std::optional<double>*>(&value);
+  return number != nullptr && !**number ? row.unset : text_of_value(value);
+}
+
+}  // namespace
+
+void CommandLine::add_run(Options& options) {
+  const auto words = std::make_shared<GradientWords>();
+  impl_->add_rows<Options>("Training", training_rows, options);
+  impl_->add_rows<Options>("Checkpoints and metrics", checkpoint_rows, options);
+  impl_->add_rows<Options>("Mesh", mesh_rows, options);
+  impl_->add_rows<GradientWords>("Gradients", gradient_rows(), *words);
+  impl_->add_rows<Options>("Gradients", replica_rows, options);
+  after_parsing([this, &options, words] {
+    require(options.mesh.pipeline > 1 || options.chunks == 1, "--chunks divides the layers of --pipeline-parallel, which is {}",
+            options.mesh.pipeline);
+    require(options.mesh.tensor > 1 || !options.sequence_parallel,
+            "--sequence-parallel divides the rows among the ranks of --tensor-parallel, which is {}", options.mesh.tensor);
+    apply(
+        *words, [this](const char* name) { return given(name); }, options);
+  });
+}
+
+void check(const Options& options) {
+  for (const std::span<const RunRow> rows : run_rows) {
+    for (const RunRow& row : rows) {
+      if (row.check != nullptr) row.check(options);
+    }
+  }
+}
+
+optim::Settings settings_of(const Options& options) {
+  optim::Settings settings;
+  for_each_setting(options, [&](const auto& row, const OptionValue& value) {
+    settings.emplace_back(row.setting, text_of_setting(row, value));
+  });
+  return settings;
+}
+
+SettingRule rule_of_setting(const std::string& name) {
+  SettingRule rule;
+  for_each_setting({}, [&](const auto& row, const OptionValue& value) {
+    if (name == row.setting) rule = {.differs = row.differs, .absent = text_of_setting(row, value)};
+  });
+  return rule;
+}
+
+optim::UpdateOptions update_of(const Options& options) {
+  return {.clip_norm = options.clip_norm,
+          .clip_value = options.clip_value,
+          .non_finite = options.non_finite,
+          .max_skipped = options.max_skipped};
+}
+
+parallel::ModelContextOptions context_of(const Options& options) {
+  return {.sequence_parallel = options.sequence_parallel,
+          .num_chunks = options.chunks,
+          .seed = options.seed,
+          .batch_size = options.batch_size};
+}
+
+// With fixed bits the micro-batches follow from their number; a loader refuses what does not divide.
+data::BatchOptions batch_of(const Options& options, const ProcessMesh& mesh, const Group& ranks) {
+  data::BatchOptions batch{.batch_size = options.batch_size,
+                           .micro_batch_size = options.micro_batch_size,
+                           .seed = options.seed,
+                           .index = ranks.rank(),
+                           .count = ranks.size(),
+                           .uneven = true};
+  const auto* fixed = std::get_if<parallel::FixedBits>(&options.parallel.sum);
+  if (fixed == nullptr || options.micro_batch_size > 0) return batch;
+  require(fixed->micro_batches > 0 && options.batch_size % fixed->micro_batches == 0,
+          "a batch of {} samples does not divide into the {} micro-batches of FixedBits", options.batch_size,
+          fixed->micro_batches);
+  const int replicas = mesh.data().size();
+  require(fixed->micro_batches % replicas == 0,
+          "{} micro-batches of fixed bits cannot be shared equally by {} ranks; use a multiple of {}", fixed->micro_batches,
+          replicas, replicas);
+  batch.micro_batch_size = options.batch_size / fixed->micro_batches;
+  return batch;
+}
+
+double highest_rate_of(const Options& options, double own) { return options.base_learning_rate.value_or(own); }
+
+void check_several_models(const Options& options) {
+  require(!options.base_learning_rate,
+          "a learning rate of {} for all models of a run: each optimizer has one of its own, leave it out",
+          options.base_learning_rate.value_or(0));
+}
+
+Differs other_data_of(const Options& options) { return options.allow_other_data ? Differs::told : Differs::refused; }
+
+optim::LearningRate rate_of(const Options& options, double highest, const std::optional<std::int64_t>& steps) {
+  if (options.learning_rate) return options.learning_rate;
+  if (!steps) {  // nobody knows the end at which it could fall
+    return optim::warmup_stable_decay(
+        {.base = highest, .warmup = options.warmup, .total = std::numeric_limits<std::int64_t>::max()});
+  }
+  return optim::warmup_cosine({.base = highest,
+                               .warmup = std::min(options.warmup, *steps),
+                               .total = *steps,
+                               .minimum = highest * options.minimum_learning_rate_ratio});
+}
+
+std::string words_of(const Options& options, const std::string& rates, const std::optional<std::int64_t>& steps) {
+  std::string line = steps ? fmt::format("{} of {} samples", to_text(Steps{*steps}), options.batch_size)
+                           : fmt::format("steps of {} samples for {}", options.batch_size, to_text(options.until));
+  if (options.learning_rate) {
+    line += ", learning rate by a function of the step";
+  } else {
+    line += rates;
+    const std::int64_t warmup = std::min(options.warmup, steps.value_or(options.warmup));
+    if (warmup > 0) line += fmt::format(" after a warm-up of {}", to_text(Steps{warmup}));
+    const double ratio = options.minimum_learning_rate_ratio;
+    if (steps && ratio < 1) {
+      line += fmt::format(", then half a cosine down to {} at step {}", ratio > 0 ? fmt::format("{} times that", ratio) : "0",
+                          *steps);
+    }
+  }
+  line += options.clip_norm > 0 ? fmt::format("; the norm of the gradients is clipped to {}", options.clip_norm)
+                                : "; the norm of the gradients is not clipped";
+  if (options.clip_value > 0) line += fmt::format(", their elements to {}", options.clip_value);
+  return line;
+}
+
+}  // namespace trireme::trainer
