@@ -33,8 +33,7 @@ Names write_base(const std::filesystem::path& folder, const std::string& prefix,
 }
 
 template <typename Net, typename Options>
-void check_base(const char* kind, const std::string& prefix, Options (*read_options)(const std::filesystem::path&),
-                const char* model_type) {
+void check_base(const char* kind, const std::string& prefix, Options (*read_options)(const Location&), const char* model_type) {
   int count = 0;
   for (const tests::ModelFolder& folder : tests::model_folders(kind)) {
     if (models::model_type(folder.path) != model_type) continue;
