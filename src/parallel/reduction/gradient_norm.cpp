@@ -23,7 +23,7 @@ void GradientNorm::take_before_summary(LaunchedBuckets& launched) {
 }
 
 void GradientNorm::take_after_summary() {
-  if (!ranks_differ()) squares_.add(replicas_.summary, all());
+  if (!replicas_.sharded && replicas_.summary.whole_model()) squares_.add(replicas_.summary, all());
 }
 
 double GradientNorm::value() { return std::sqrt(squares_.value()); }

@@ -19,8 +19,8 @@ class GradientNorm {
   // make the host wait for the backward pass, so there it is at the end. `wait`: takes all.
   void take_reduced(LaunchedBuckets& launched, const TiedSums& tied, bool wait);
 
-  // All buckets are reduced. Before the summary: what is not yet taken, where ranks have different gradients. After it: the
-  // gradients that all of them have.
+  // All buckets are launched. Takes all gradients at once: before the summary where ranks hold parts of the model, after it
+  // where all of them have the same.
   void take_before_summary(LaunchedBuckets& launched);
   void take_after_summary();
 
@@ -28,7 +28,6 @@ class GradientNorm {
   double value();
 
  private:
-  bool ranks_differ() const { return replicas_.sharded || !replicas_.summary.whole_model(); }
   Range all() const { return {0, replicas_.store.trainable_numel()}; }
 
   const Replicas& replicas_;

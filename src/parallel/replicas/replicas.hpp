@@ -56,7 +56,7 @@ struct Replicas {
   bool sharded;             // each rank updates what it owns
   int fixed_micro_batches;  // of this rank in a step of fixed bits; 0: gradients are added as they come
   Axis expert;              // the ranks of an expert axis; null: there is none
-  std::vector<Tied> tied;   // the same on all ranks of that axis
+  std::vector<Tied> tied;   // the same on all ranks of the pipeline axis
   Axis batch_norm;          // null where batch norm is not synchronised
   std::vector<BufferRun> buffer_runs;
   std::shared_ptr<const ReplicaComparison> comparison;  // null where nothing is compared
