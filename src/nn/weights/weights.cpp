@@ -335,7 +335,7 @@ LoadedWeights read_weights(const std::vector<PrefixedModel>& models, const Locat
 
 }  // namespace
 
-LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
+LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const Location& path, const WeightsFormat& format,
                            const LoadOptions& options) {
   const bool in_double = !models.empty() && models.front().model.store().dtype() == DType::float64;
   return in_double ? read_weights<double>(models, path, format, options) : read_weights<float>(models, path, format, options);

@@ -249,7 +249,7 @@ void write_weights(const std::vector<PrefixedModel>& models, const Location& pat
 
 }  // namespace
 
-void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format) {
+void save_weights(const std::vector<PrefixedModel>& models, const Location& path, const WeightsFormat& format) {
   const bool in_double = !models.empty() && models.front().model.store().dtype() == DType::float64;
   in_double ? write_weights<double>(models, path, format, {}) : write_weights<float>(models, path, format, {});
 }
