@@ -30,8 +30,7 @@ FileSystems& file_systems() {
 FileKind kind_if_known(const Location& location) {
   try {
     return file_system_of(location)->kind_of(location);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::io) throw;
+  } catch (const Error&) {
     return FileKind::none;
   }
 }

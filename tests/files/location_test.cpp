@@ -102,7 +102,7 @@ TEST_CASE("what names no file here is refused") {
     CHECK(error.fields().path == "gopher://host/a.csv");
     CHECK_THAT(error.what(), ContainsSubstring("for gopher:") && ContainsSubstring("file:") && ContainsSubstring("./NAME"));
   }
-  CHECK_THROWS_AS(is_folder("gopher://host"), Error);
+  CHECK_FALSE(is_folder("gopher://host"));  // as "llama:1m", a size of a model
 }
 
 TEST_CASE("one place has many names") {

@@ -80,7 +80,7 @@ std::shared_ptr<FileSystem> file_system_of(const Location& location);
 
 std::unique_ptr<InputFile> open_file(const Location& location);
 
-// Both are false, too, where the system can't tell: who opens it then learns why.
+// Both are false, too, where nobody can tell, as of an unknown scheme: who opens it then learns why.
 bool is_folder(const Location& location);
 bool is_there(const Location& location);
 
