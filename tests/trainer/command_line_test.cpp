@@ -132,7 +132,7 @@ TEST_CASE("checkpoints keep settings under the names and in the words that they 
                         .sequence_parallel = true,
                         .parallel = {.sum = parallel::FixedBits{.micro_batches = 8}}};
   auto settings = trainer::settings_of(options);
-  std::ranges::sort(settings);
+  std::ranges::sort(settings, {}, &Setting::name);
   CHECK(settings == optim::Settings{{"base_learning_rate", "the optimizer's"},
                                     {"batch_size", "32"},
                                     {"chunks", "1"},
