@@ -32,6 +32,7 @@
 #include "trireme/autograd/reduce.hpp"
 #include "trireme/autograd/resize.hpp"
 #include "trireme/autograd/search.hpp"
+#include "trireme/autograd/shard_map.hpp"
 #include "trireme/checkpoint/checkpoint_reader.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/checkpoint/claim.hpp"

@@ -84,11 +84,12 @@ void Run::describe_data(const Location& path) {
   impl_->checkpoints.describe_data(name, content, other_data_of(impl_->options));
 }
 
-void Run::load() { impl_->load(); }
+void Run::load() { impl_->load_without_loop(); }
 
 void Run::begin_loop(const LoaderShape& shape) {
   Impl& run = *impl_;
   run.require_phase(RunCall::steps);
+  run.accepted = false;
   require(shape.batch_size == run.options.batch_size && shape.num_micro_batches > 0,
           "the loader has batches of {} samples, the run of {}: make the loader with run.batch()", shape.batch_size,
           run.options.batch_size);
@@ -231,7 +232,7 @@ bool Run::due(const Place& every) const {
 void Run::begin_evaluation() {
   impl_->require_phase(RunCall::evaluate);
   if (impl_->models.first_trained() == nullptr) impl_->listening.reset();
-  impl_->load();
+  impl_->load_without_loop();
 }
 
 void Run::all_reduce(std::span<Mean> means) const { trireme::all_reduce(impl_->mesh.batch(), means); }

@@ -91,7 +91,7 @@ class Run::Impl {
 
   // Reports of a run that has optimizers and no loop.
   void tell_what_waits() noexcept {
-    if (!settings_fit || phase.loop_has_begun() || !observers || !observers->has_waiting()) return;
+    if (!accepted || !observers || !observers->has_waiting()) return;
     try {
       open_metrics();
     } catch (const std::exception& error) {
@@ -144,7 +144,6 @@ class Run::Impl {
     }
     if (whole) checkpoints.prepare();
     const auto lines = checkpoints.load([this](State& state) { models.add_to(state); }, whole);
-    settings_fit = true;
     for (const std::string& line : lines) note(line);
     if (whole) return;  // its loop opens the metrics, unless it is refused for its data
     if (holds_metrics()) {
@@ -153,6 +152,11 @@ class Run::Impl {
                        options.metrics));
     }
     world.agree([this] { open_metrics(); }, "open the metrics file");
+  }
+
+  void load_without_loop() {
+    load();
+    accepted = true;
   }
 
   void note(std::string_view line) {
@@ -263,7 +267,7 @@ class Run::Impl {
   std::int64_t done = 0;
   StepRequests asked;  // of all ranks, by this one
   RunPhase phase;
-  bool settings_fit = false;  // those of the checkpoint that was loaded; its data are compared as the loop begins
+  bool accepted = false;  // its checkpoint is loaded, and no loop has begun to compare its data
   Ending ending = Ending::none;
   ThisStart this_start;
   std::optional<Listening> listening;     // to signals, where there is something to save

@@ -77,7 +77,7 @@ TEST_CASE("the fields of a reference run's optimizer, beside the others or on th
   CHECK(setting(*sgd, "optimizer") == "SGD");
   CHECK(setting(*sgd, "learning_rate") == "0.05");
   CHECK(setting(*sgd, "momentum") == "0.9");
-  CHECK(setting(*sgd, "nesterov") == "1");
+  CHECK(setting(*sgd, "nesterov") == "on");
   CHECK(setting(*sgd, "weight_decay") == "0.0005");
 
   const auto adam = made(R"({"optimizer": "AdamW", "betas": [0.8, 0.95], "eps": 1e-7, "lr": 0.003, "decay": "tensors"})");
