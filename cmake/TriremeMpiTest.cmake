@@ -21,7 +21,7 @@ function(trireme_mpi_test name)
   endif()
   add_executable(${name} ${TEST_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(${name} PRIVATE ${TEST_LIBRARIES} trireme_fixtures ${TRIREME_TESTED} trireme_settings)
+  target_link_libraries(${name} PRIVATE ${TEST_LIBRARIES} trireme_fixtures trireme_settings)
   trireme_mpi_runs(${name} ${TEST_UNPARSED_ARGUMENTS})
 endfunction()
 
