@@ -78,12 +78,6 @@ void File::read_at(std::span<std::byte> into, std::uint64_t offset) const {
   }
 }
 
-std::string File::content() const {
-  std::string text(size(), '\0');
-  read_at(std::as_writable_bytes(std::span(text)), 0);
-  return text;
-}
-
 std::shared_ptr<const std::byte> File::map() const {
   const std::size_t bytes = size();
   void* memory = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, descriptor_, 0);

@@ -1,9 +1,9 @@
 #include "trainer/option_rows.hpp"
 
-#include <fmt/format.h>
-
 #include <concepts>
 #include <type_traits>
+
+#include "trireme/core/setting.hpp"
 
 namespace trireme::trainer {
 
@@ -13,14 +13,12 @@ std::string text_of_value(const OptionValue& value) {
         using At = std::remove_cvref_t<decltype(at)>;
         if constexpr (std::same_as<At, Words>) {
           return at.shown();
-        } else if constexpr (std::same_as<At, bool*>) {
-          return *at ? "on" : "off";
         } else if constexpr (std::same_as<At, Amount*>) {
           return to_text(*at);
         } else if constexpr (std::same_as<At, std::optional<double>*>) {
-          return *at ? fmt::format("{}", **at) : "not given";
+          return *at ? Setting::text_of(**at) : "not given";
         } else {
-          return fmt::format("{}", *at);
+          return Setting::text_of(*at);
         }
       },
       value);

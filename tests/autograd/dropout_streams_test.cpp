@@ -5,9 +5,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/loss.hpp"
 #include "trireme/autograd/matmul.hpp"
 #include "trireme/autograd/tape.hpp"
 #include "trireme/ops/pointwise/operators.hpp"

@@ -11,7 +11,6 @@
 #include "backward_function.hpp"
 #include "diary.hpp"
 #include "gradient_check.hpp"
-#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/elementwise.hpp"
 #include "trireme/autograd/loss.hpp"
 #include "trireme/autograd/matmul.hpp"

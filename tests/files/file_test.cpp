@@ -49,7 +49,7 @@ TEST_CASE("the content of a file is all of its bytes") {
   const tests::TemporaryFolder folder;
   const std::string text("one\0two\n", 8);
   File::create(folder.path() / "file").write(std::as_bytes(std::span(text)));
-  CHECK(File::open(folder.path() / "file").content() == text);
+  CHECK(open_file(folder.path() / "file")->content() == text);
   CHECK_THROWS_WITH(File::open(folder.path()), ContainsSubstring("not a regular file"));
 }
 

@@ -2,10 +2,8 @@
 
 #include <cstdint>
 
-#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/elementwise.hpp"
 #include "trireme/autograd/loss.hpp"
-#include "trireme/autograd/norm.hpp"
 #include "trireme/comm/base/group.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/nn/layers/layers.hpp"

@@ -10,7 +10,6 @@
 #include "catch.hpp"
 #include "comm/expect.hpp"
 #include "parallel/step_net.hpp"
-#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/elementwise.hpp"
 #include "trireme/autograd/loss.hpp"
 #include "trireme/autograd/matmul.hpp"

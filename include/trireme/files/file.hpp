@@ -28,8 +28,6 @@ class File {
   // Fills `into` from byte `offset` on; a file that ends before is an Error{corrupt_file}.
   void read_at(std::span<std::byte> into, std::uint64_t offset) const;
 
-  std::string content() const;  // of the whole file
-
   // The whole file as memory that is read from the disk when it is touched; it outlives the File.
   std::shared_ptr<const std::byte> map() const;
 

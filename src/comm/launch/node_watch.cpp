@@ -47,6 +47,12 @@ std::vector<std::string> own_addresses() {
   return addresses;
 }
 
+// 0 where the system does not say.
+std::uint64_t network_number() {
+  const std::string space = space_of_network();
+  return space.empty() ? 0 : std::hash<std::string>{}(space);
+}
+
 std::string written(const Post& post) {
   std::string text = fmt::format("{} {} {}", post.network, post.password, post.port);
   for (const std::string& address : post.addresses) text += ' ' + address;
@@ -69,7 +75,7 @@ std::vector<Post> read_posts(const std::vector<std::string>& texts) {
 // An address that this machine has too leads to itself: such are those of bridges for containers.
 LivenessProbe probe_of(const Post& post, const Post& own) {
   LivenessProbe::Target target{.addresses = {}, .port = post.port, .secret = std::to_string(post.password)};
-  if (post.network == own.network) {
+  if (post.network != 0 && post.network == own.network) {
     target.addresses = {"127.0.0.1"};
   } else {
     std::ranges::copy_if(post.addresses, std::back_inserter(target.addresses), [&own](const std::string& address) {
@@ -82,7 +88,7 @@ LivenessProbe probe_of(const Post& post, const Post& own) {
 }  // namespace
 
 NodeWatch::NodeWatch(std::shared_ptr<RankContext> context, const Exchange& exchange, bool is_first)
-    : context_(std::move(context)), own_{.rank = context_->rank(), .network = std::hash<std::string>{}(space_of_network())} {
+    : context_(std::move(context)), own_{.rank = context_->rank(), .network = network_number()} {
   if (is_first) {
     std::random_device random;
     own_.password = std::uint64_t{random()} << 32 | random();

@@ -36,7 +36,7 @@ class NodeWatch final : public Progress {
   // Where the first rank of a node listens, as all ranks know it.
   struct Post {
     int rank = 0;                // in the world
-    std::uint64_t network = 0;   // of two nodes with the same one 127.0.0.1 leads to both
+    std::uint64_t network = 0;   // of two nodes with the same one 127.0.0.1 leads to both; 0: unknown
     std::uint64_t password = 0;  // of who comes and who answers
     int port = 0;
     std::vector<std::string> addresses = {};

@@ -30,7 +30,7 @@ bool stored_transposed(std::string_view parameter) {
   return ends_with_any(parameter, {".c_attn.weight", ".c_proj.weight", ".c_fc.weight"});
 }
 
-GptOptions gpt2_options(const std::string& path) {
+GptOptions gpt2_options(const Location& path) {
   const SafetensorsFile file(path);
   const nn::WeightsFormat format = gpt2_format(DType::float32);
   const auto matrix = [&](const std::string& name) {
@@ -39,7 +39,7 @@ GptOptions gpt2_options(const std::string& path) {
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = "a tensor of the file is no matrix",
                  .name = entry.name,
-                 .path = path,
+                 .path = path.string(),
                  .had = entry.shape.str(),
                  .hint = "name a GPT-2 as transformers writes it"});
   };
@@ -63,7 +63,7 @@ nn::LoadedWeights load_pretrained(Model& model, const GptOptions&, const Locatio
   return nn::load_weights({{.prefix = "", .model = model}}, path, gpt2_format(DType::float32), load);
 }
 
-void save_gpt2(Model& model, const std::string& path) {
+void save_gpt2(Model& model, const Location& path) {
   nn::save_weights({{.prefix = "", .model = model}}, path, gpt2_format(DType::float32));
 }
 

@@ -18,7 +18,7 @@ bool stored_transposed(std::string_view parameter);
 
 // The sizes of the model in such a file, all but the heads, of which the file does not tell: 1. A tensor that is missing or has
 // another shape or dtype is an Error that names it.
-GptOptions gpt2_options(const std::string& path);
+GptOptions gpt2_options(const Location& path);
 
 // See load_pretrained.hpp. The names may lack "transformer."; attention masks ("attn.bias", "attn.masked_bias") and a tied
 // "lm_head.weight" are passed over.
@@ -26,9 +26,9 @@ nn::LoadedWeights load_pretrained(Model& model, const GptOptions& options, const
                                   const nn::LoadOptions& load = {});
 
 // Writes one file that transformers reads: float32, metadata {"format": "pt"}. save_pretrained() writes a folder.
-void save_gpt2(Model& model, const std::string& path);
+void save_gpt2(Model& model, const Location& path);
 template <typename P, typename D>
-void save_gpt2(const Gpt<P, D>& model, const std::string& path) {
+void save_gpt2(const Gpt<P, D>& model, const Location& path) {
   save_gpt2(model.model(), path);
 }
 
