@@ -147,3 +147,13 @@ TEST_CASE("what can't be sampled is refused") {
   const Tape tape;
   CHECK_THROWS_WITH(models::generate(next, {1}, {}), ContainsSubstring("call it without a tape"));
 }
+
+TEST_CASE("generation continues a prompt, sees one block at most and repeats for the same seed") {
+  models::Gpt<Float32> model({.layers = 1, .heads = 2, .width = 8, .block = 6, .vocabulary = 11});
+  model.initialize({.seed = 4});
+  const auto first = models::generate(model, {1, 2, 3}, {.count = 20, .temperature = 1, .seed = 5});
+  CHECK(first.size() == 20);
+  CHECK(first == models::generate(model, {1, 2, 3}, {.count = 20, .temperature = 1, .seed = 5}));
+  CHECK(first != models::generate(model, {1, 2, 3}, {.count = 20, .temperature = 1, .seed = 6}));
+  CHECK_THROWS_AS(models::generate(model, models::TokenText{}, {}), Error);
+}

@@ -1,21 +1,17 @@
 #include "trireme/nn/base/module.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
 #include <utility>
 
 #include "gradient_check.hpp"
 #include "trireme/autograd/frozen_parameters.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/models/architectures/generate.hpp"
 #include "trireme/models/architectures/gpt.hpp"
 #include "trireme/nn/attention/attention.hpp"
 #include "trireme/nn/convolution/convolution.hpp"
 #include "trireme/nn/layers/gated.hpp"
 #include "trireme/nn/norm/normalization.hpp"
 #include "trireme/nn/recurrent/recurrent.hpp"
-#include "trireme/nn/staged/divide_layers.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/optim/summary.hpp"
 
@@ -376,68 +372,4 @@ TEST_CASE("a GPT's names are those of GPT-2, and its first values do not depend 
   CHECK_THROWS_AS(models::Gpt<Float32>({.layers = 1, .heads = 3, .width = 8}), Error);
   const auto tokens = tokens_of({1, 7}, 11);
   CHECK_THROWS_AS(model.logits(tokens), Error);  // longer than block
-}
-
-TEST_CASE("generation continues a prompt, sees one block at most and repeats for the same seed") {
-  models::Gpt<Float32> model({.layers = 1, .heads = 2, .width = 8, .block = 6, .vocabulary = 11});
-  model.initialize({.seed = 4});
-  const auto first = models::generate(model, {1, 2, 3}, {.count = 20, .temperature = 1, .seed = 5});
-  CHECK(first.size() == 20);
-  CHECK(first == models::generate(model, {1, 2, 3}, {.count = 20, .temperature = 1, .seed = 5}));
-  CHECK(first != models::generate(model, {1, 2, 3}, {.count = 20, .temperature = 1, .seed = 6}));
-  CHECK_THROWS_AS(models::generate(model, models::TokenText{}, {}), Error);
-}
-
-namespace {
-
-double most_expensive(std::span<const double> costs, const std::vector<Range>& stages) {
-  double most = 0;
-  for (const auto& [begin, end] : stages)
-    most = std::max(most, std::accumulate(&costs[begin], &costs[begin] + (end - begin), 0.0));
-  return most;
-}
-
-// The least maximum of all divisions.
-double least_maximum(std::span<const double> costs, int num_stages) {
-  if (num_stages == 1) return std::accumulate(costs.begin(), costs.end(), 0.0);
-  double least = std::numeric_limits<double>::infinity();
-  double first = 0;
-  for (std::size_t layers = 1; layers + static_cast<std::size_t>(num_stages) <= costs.size() + 1; ++layers) {
-    first += costs[layers - 1];
-    least = std::min(least, std::max(first, least_maximum(costs.subspan(layers), num_stages - 1)));
-  }
-  return least;
-}
-
-}  // namespace
-
-TEST_CASE("layers are divided into stages of which the most expensive one costs as little as can be") {
-  for (std::uint64_t round = 0; round < 200; ++round) {
-    std::vector<double> costs(1 + round % 9);
-    for (std::size_t layer = 0; layer < costs.size(); ++layer) costs[layer] = philox_uniform(1, round, layer);
-    for (int num_stages = 1; num_stages <= static_cast<int>(costs.size()); ++num_stages) {
-      const std::vector<Range> stages = nn::divide_layers(costs, num_stages);
-      REQUIRE(stages.size() == static_cast<std::size_t>(num_stages));
-      std::int64_t next = 0;
-      for (const auto& [begin, end] : stages) {
-        REQUIRE((begin == next && end > begin));
-        next = end;
-      }
-      REQUIRE(next == static_cast<std::int64_t>(costs.size()));
-      REQUIRE(most_expensive(costs, stages) == Approx(least_maximum(costs, num_stages)).epsilon(1e-12));
-    }
-  }
-}
-
-TEST_CASE("layers of equal cost make stages as even as can be, the first ones longer") {
-  const auto sizes = [](const std::vector<double>& costs, int num_stages) {
-    std::vector<std::int64_t> counts;
-    for (const Range& stage : nn::divide_layers(costs, num_stages)) counts.push_back(stage.count());
-    return counts;
-  };
-  CHECK(sizes(std::vector<double>(7, 1), 3) == std::vector<std::int64_t>{3, 2, 2});
-  CHECK(sizes({0, 1, 1, 1, 1, 1, 0}, 2) == std::vector<std::int64_t>{4, 3});
-  CHECK(sizes({1, 1, 1, 1, 1, 1, 6}, 3) == std::vector<std::int64_t>{3, 3, 1});  // the maximum allows other divisions too
-  CHECK_THROWS_AS(nn::divide_layers(std::vector<double>{1, 2}, 3), Error);
-  CHECK_THROWS_AS(nn::divide_layers(std::vector<double>{1, -2}, 1), Error);
 }

@@ -5,19 +5,20 @@
 #include <limits>
 
 #include "catch.hpp"
+#include "optim/weights.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/optim/lamb.hpp"
 #include "trireme/optim/lars.hpp"
 #include "trireme/optim/learning_rate.hpp"
 #include "trireme/optim/lion.hpp"
-#include "trireme/optim/moving_average.hpp"
 #include "trireme/optim/nadam.hpp"
 #include "trireme/optim/named.hpp"
 #include "trireme/optim/radam.hpp"
 #include "trireme/optim/sgd.hpp"
 
 using namespace trireme;
+using tests::Weights;
 
 namespace {
 
@@ -31,19 +32,6 @@ class Recorder final : public optim::Optimizer<Float32> {
 
  private:
   void update(const Piece& piece) override { pieces.push_back(piece); }
-};
-
-struct Weights {
-  Model model{DType::float32};
-  FlatStore& store = model.store();
-  int bias = store.add("bias", {16}, Initializer::constant(1));
-  int weight = store.add("weight", {4, 8}, Initializer::constant(1));
-  int last = store.add("last", {5, 7}, Initializer::constant(1));
-  Weights() { store.initialize<float>(1); }
-
-  StepSummary summary(std::vector<bool> used = {true, true, true}) const {
-    return {.target_weight = 1, .gradient_scale = 2, .gradient_norm = 4, .used = std::move(used)};
-  }
 };
 
 }  // namespace
@@ -110,31 +98,6 @@ TEST_CASE("a learning rate is finite and 0 or more") {
   }
   optimizer.set_learning_rate(0);
   CHECK(optimizer.learning_rate() == 0);
-}
-
-TEST_CASE("one cycle has a rate for every step, however few of them rise") {
-  for (const std::int64_t total : {2, 3, 4, 10, 100}) {
-    for (const double share : {0.0, 0.5 / static_cast<double>(total), 1.0 / static_cast<double>(total), 0.3, 0.5, 1.0}) {
-      CAPTURE(total, share);
-      const auto schedule = optim::one_cycle({.maximum = 2, .total = total, .rising_share = share});
-      double highest = 0;
-      for (std::int64_t step = 0; step < total + 3; ++step) {
-        const double rate = schedule(step);
-        CHECK((rate > 0 && rate <= 2));  // false for nan
-        highest = std::max(highest, rate);
-      }
-      CHECK(schedule(total + 2) == schedule(total - 1));
-      if (share * static_cast<double>(total) == 1) CHECK(schedule(0) == 2);  // nothing rises
-      if (share * static_cast<double>(total) > 1) CHECK(schedule(0) == Approx(2.0 / 25));
-    }
-  }
-}
-
-TEST_CASE("a cosine stays at its minimum") {
-  const auto schedule = optim::cosine(2, 10, 0.5);
-  CHECK(schedule(0) == 2);
-  CHECK(schedule(5) == Approx(1.25));
-  for (const std::int64_t step : {10, 11, 15, 20, 1000}) CHECK(schedule(step) == Approx(0.5));
 }
 
 TEST_CASE("clipping by value bounds every element of the mean gradient") {
@@ -401,71 +364,4 @@ TEST_CASE("an optimizer made by name has options of its own unless they are give
   CHECK(setting("sgd", "momentum", {.beta1 = 0.9}) == "0.9");
   CHECK(setting("lars", "momentum", {}) == "0.9");
   CHECK(setting("rmsprop", "smoothing", {}) == "0.99");
-}
-
-TEST_CASE("an exponential moving average follows the weights and takes their place") {
-  Weights weights;
-  const auto values = weights.store.values<float>().span();
-  optim::ExponentialMovingAverage<Float32> average(weights.model, {.decay = 0.9, .warms_up = false});
-  optim::ExponentialMovingAverage<Float32> warm(weights.model, {.decay = 0.9});
-  std::ranges::fill(values, 1.0F);  // as an initialisation or a file does, after the averages were made
-  CHECK(average.average().data()[0] == 1);
-  average.swap();
-  CHECK(values[0] == 1);
-  average.swap();
-  average.update();
-  warm.update();
-  CHECK(average.average().data()[0] == 1);
-  std::ranges::fill(values, 3.0F);
-  for (int update = 0; update < 2; ++update) {
-    average.update();
-    warm.update();
-  }
-  CHECK(average.average().data()[0] == Approx(3 - 2 * 0.9 * 0.9));
-  CHECK(warm.average().data()[0] == Approx(3 - 2 * (3.0 / 12) * (4.0 / 13)));
-  average.swap();
-  CHECK(values[0] == Approx(3 - 2 * 0.9 * 0.9));
-  CHECK_THROWS_AS(average.update(), Error);
-  average.swap();
-  CHECK(values[0] == 3);
-  CHECK_THROWS_AS(optim::ExponentialMovingAverage<Float32>(weights.model, {.decay = 1}), Error);
-}
-
-TEST_CASE("a moving average is neither saved nor loaded while its values are the model's") {
-  Weights weights;
-  optim::ExponentialMovingAverage<Float32> average(weights.model);
-  State state;
-  weights.store.add_to(state, "model.");
-  average.add_to(state);
-  state.prepare();
-  average.swap();
-  CHECK_THROWS_WITH(state.prepare(), ContainsSubstring("saved or loaded while its values are the model's; call swap() first"));
-  State other;
-  CHECK_THROWS_AS(average.add_to(other), Error);
-  average.swap();
-  state.prepare();
-}
-
-TEST_CASE("a moving average that was made before the model's values keeps nothing of what was there") {
-  Weights weights;
-  std::ranges::fill(weights.store.values<float>().span(), 0.0F);
-  optim::ExponentialMovingAverage<Float32> average(weights.model);
-  std::ranges::fill(weights.store.values<float>().span(), 5.0F);
-  State saved;
-  average.add_to(saved);
-  saved.prepare();  // before the first update a checkpoint keeps the values
-  CHECK(*static_cast<const float*>(saved.tensors().front().pieces.front().data) == 5);
-  for (int update = 0; update < 20; ++update) average.update();
-  for (const float value : average.average().span()) CHECK(value == 5);
-  average.swap();
-  average.swap();
-  CHECK(weights.store.values<float>().data()[0] == 5);
-}
-
-TEST_CASE("the inverse square root rises, then falls") {
-  const auto schedule = optim::inverse_square_root(2, 4);
-  CHECK(schedule(0) == Approx(0.5));
-  CHECK(schedule(3) == Approx(2));
-  CHECK(schedule(15) == Approx(1));
-  CHECK_THROWS_AS(optim::inverse_square_root(1, 0), Error);
 }

@@ -1,5 +1,6 @@
 // Schedules of the learning rate, against the values of torch.optim.lr_scheduler 2.15 where it has them.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -117,4 +118,37 @@ TEST_CASE("a plateau that goes on from its state, after any result, gives the sa
       REQUIRE(whole.factor() == resumed.factor());
     }
   }
+}
+
+TEST_CASE("one cycle has a rate for every step, however few of them rise") {
+  for (const std::int64_t total : {2, 3, 4, 10, 100}) {
+    for (const double share : {0.0, 0.5 / static_cast<double>(total), 1.0 / static_cast<double>(total), 0.3, 0.5, 1.0}) {
+      CAPTURE(total, share);
+      const auto schedule = optim::one_cycle({.maximum = 2, .total = total, .rising_share = share});
+      double highest = 0;
+      for (std::int64_t step = 0; step < total + 3; ++step) {
+        const double rate = schedule(step);
+        CHECK((rate > 0 && rate <= 2));  // false for nan
+        highest = std::max(highest, rate);
+      }
+      CHECK(schedule(total + 2) == schedule(total - 1));
+      if (share * static_cast<double>(total) == 1) CHECK(schedule(0) == 2);  // nothing rises
+      if (share * static_cast<double>(total) > 1) CHECK(schedule(0) == Approx(2.0 / 25));
+    }
+  }
+}
+
+TEST_CASE("a cosine stays at its minimum") {
+  const auto schedule = optim::cosine(2, 10, 0.5);
+  CHECK(schedule(0) == 2);
+  CHECK(schedule(5) == Approx(1.25));
+  for (const std::int64_t step : {10, 11, 15, 20, 1000}) CHECK(schedule(step) == Approx(0.5));
+}
+
+TEST_CASE("the inverse square root rises, then falls") {
+  const auto schedule = optim::inverse_square_root(2, 4);
+  CHECK(schedule(0) == Approx(0.5));
+  CHECK(schedule(3) == Approx(2));
+  CHECK(schedule(15) == Approx(1));
+  CHECK_THROWS_AS(optim::inverse_square_root(1, 0), Error);
 }
