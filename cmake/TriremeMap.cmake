@@ -1,4 +1,4 @@
-# trireme_map_sources(TARGET file...): sources of a target that call map() (trireme/autograd/map.hpp), compiled so that its loops
+# trireme_map_sources(TARGET file...): sources of a target that call map() (trireme/autograd/operations/map.hpp), compiled so that its loops
 # become vector code. A file.cu gets what nvcc needs for expressions of a GPU's tensors.
 #
 #   add_executable(my_program main.cpp)

@@ -1,6 +1,6 @@
 // Forward, and forward and backward, of causal self-attention alone, with the share of the peak that its products reach.
 
-#include "trireme/autograd/attention.hpp"
+#include "trireme/autograd/operations/attention.hpp"
 
 #include <fmt/format.h>
 #include <omp.h>

@@ -1,6 +1,6 @@
-// What an own operation in one expression (autograd/map.hpp) saves: gate * sigmoid(gate) * up, the product in a SwiGLU layer,
-// forward and backward, as map() and as silu(gate) * up, in turn. Beside them the least that can be asked for: the same forward
-// and backward loops over the same memory, which only copy.
+// What an own operation in one expression (autograd/operations/map.hpp) saves: gate * sigmoid(gate) * up, the product in a
+// SwiGLU layer, forward and backward, as map() and as silu(gate) * up, in turn. Beside them the least that can be asked for:
+// the same forward and backward loops over the same memory, which only copy.
 //   map [--rows 4096] [--width 1024] [--json FILE]
 
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 #include "map/swiglu.hpp"
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/operators.hpp"
+#include "trireme/autograd/composed/operators.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
 #include "trireme/autograd/record.hpp"
 
 using namespace trireme;

@@ -1,6 +1,6 @@
 #include "map/swiglu.hpp"
 
-#include "trireme/autograd/map.hpp"
+#include "trireme/autograd/operations/map.hpp"
 
 using namespace trireme;
 

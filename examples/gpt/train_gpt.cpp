@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "train.hpp"
-#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/ops/matmul/float8.hpp"
 

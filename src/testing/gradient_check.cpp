@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/philox.hpp"
 
 namespace trireme::testing {

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "gradient_check.hpp"
-#include "trireme/autograd/attention.hpp"
-#include "trireme/autograd/pooling.hpp"
+#include "trireme/autograd/operations/attention.hpp"
+#include "trireme/autograd/operations/pooling.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/nn/convolution/convolution.hpp"
 #include "trireme/nn/layers/layers.hpp"

@@ -1,10 +1,10 @@
-#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/operations/array.hpp"
 
 #include "diary.hpp"
 #include "gradient_check.hpp"
-#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/bfloat16.hpp"
 
 // Functions that move elements, on variables.

@@ -2,8 +2,8 @@
 #include <limits>
 
 #include "gradient_check.hpp"
-#include "trireme/autograd/norm.hpp"
-#include "trireme/autograd/reduce.hpp"
+#include "trireme/autograd/operations/norm.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

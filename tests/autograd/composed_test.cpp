@@ -3,12 +3,12 @@
 #include <vector>
 
 #include "gradient_check.hpp"
-#include "trireme/autograd/attention.hpp"
 #include "trireme/autograd/composed/computed_weight.hpp"
 #include "trireme/autograd/composed/convolutions.hpp"
 #include "trireme/autograd/composed/gated.hpp"
 #include "trireme/autograd/composed/masked_attention.hpp"
 #include "trireme/autograd/composed/pixel_shuffle.hpp"
+#include "trireme/autograd/operations/attention.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
 #include "trireme/autograd/tape.hpp"
 #include "trireme/ops/pointwise/operators.hpp"
 

@@ -11,12 +11,12 @@
 #include "backward_function.hpp"
 #include "diary.hpp"
 #include "gradient_check.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/loss.hpp"
-#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/loss.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/autograd/reduce.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

@@ -14,15 +14,15 @@
 
 #include "catch.hpp"
 #include "fixtures.hpp"
-#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/composed/gated.hpp"
-#include "trireme/autograd/index.hpp"
-#include "trireme/autograd/map.hpp"
+#include "trireme/autograd/composed/operators.hpp"
 #include "trireme/autograd/model.hpp"
-#include "trireme/autograd/operators.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/index.hpp"
+#include "trireme/autograd/operations/map.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
+#include "trireme/autograd/operations/search.hpp"
 #include "trireme/autograd/parameter.hpp"
-#include "trireme/autograd/reduce.hpp"
-#include "trireme/autograd/search.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

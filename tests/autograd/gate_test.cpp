@@ -10,12 +10,12 @@
 #include "backward_function.hpp"
 #include "catch.hpp"
 #include "gradient_check.hpp"
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/autograd/reduce.hpp"
 #include "trireme/device/memory.hpp"
 
 using namespace trireme;

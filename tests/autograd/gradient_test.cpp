@@ -3,12 +3,12 @@
 
 #include "backward_function.hpp"
 #include "gradient_check.hpp"
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/attention.hpp"
 #include "trireme/autograd/composed/masked_attention.hpp"
-#include "trireme/autograd/embedding.hpp"
-#include "trireme/autograd/norm.hpp"
-#include "trireme/autograd/operators.hpp"
+#include "trireme/autograd/composed/operators.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/attention.hpp"
+#include "trireme/autograd/operations/embedding.hpp"
+#include "trireme/autograd/operations/norm.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
 
 using namespace trireme;

@@ -1,12 +1,12 @@
 #include <array>
 
 #include "gradient_check.hpp"
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/convolution.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/pooling.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/convolution.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/pooling.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/autograd/reduce.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

@@ -1,8 +1,8 @@
-#include "trireme/autograd/index.hpp"
+#include "trireme/autograd/operations/index.hpp"
 
 #include "gradient_check.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/autograd/reduce.hpp"
 
 // Functions on indices, on variables.
 using namespace trireme;

@@ -1,11 +1,11 @@
-#include "trireme/autograd/map.hpp"
+#include "trireme/autograd/operations/map.hpp"
 
 #include <limits>
 #include <vector>
 
 #include "gradient_check.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/operators.hpp"
+#include "trireme/autograd/composed/operators.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/float16.hpp"

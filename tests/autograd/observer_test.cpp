@@ -12,9 +12,9 @@
 #include "catch.hpp"
 #include "diary.hpp"
 #include "gradient_check.hpp"
-#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/autograd/reduce.hpp"
 
 using namespace trireme;
 

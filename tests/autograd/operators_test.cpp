@@ -1,4 +1,4 @@
-#include "trireme/autograd/operators.hpp"
+#include "trireme/autograd/composed/operators.hpp"
 
 #include <limits>
 #include <vector>

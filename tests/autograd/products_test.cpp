@@ -1,7 +1,7 @@
 #include "trireme/ops/matmul/products.hpp"
 
 #include "gradient_check.hpp"
-#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
 #include "trireme/core/bfloat16.hpp"
 
 using namespace trireme;

@@ -2,8 +2,8 @@
 #include <limits>
 
 #include "gradient_check.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/bfloat16.hpp"
 
 using namespace trireme;

@@ -1,4 +1,4 @@
-#include "trireme/autograd/resize.hpp"
+#include "trireme/autograd/operations/resize.hpp"
 
 #include "gradient_check.hpp"
 

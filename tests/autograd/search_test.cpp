@@ -1,4 +1,4 @@
-#include "trireme/autograd/search.hpp"
+#include "trireme/autograd/operations/search.hpp"
 
 #include "gradient_check.hpp"
 #include "trireme/autograd/record.hpp"

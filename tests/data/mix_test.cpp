@@ -7,9 +7,9 @@
 
 #include "catch.hpp"
 #include "ops/threads.hpp"
-#include "trireme/autograd/loss.hpp"
-#include "trireme/autograd/operators.hpp"
-#include "trireme/autograd/reduce.hpp"
+#include "trireme/autograd/composed/operators.hpp"
+#include "trireme/autograd/operations/loss.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/data/loaders/image_loader.hpp"
 

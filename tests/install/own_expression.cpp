@@ -1,6 +1,6 @@
 // An operation of one expression, in a file that trireme_map_sources() compiles.
 #include <cmath>
-#include <trireme/autograd/map.hpp>
+#include <trireme/autograd/operations/map.hpp>
 
 using namespace trireme;
 

@@ -8,8 +8,8 @@
 
 #include "gradient_check.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/frozen_parameters.hpp"
+#include "trireme/autograd/operations/array.hpp"
 #include "trireme/data/text/token_batch.hpp"
 #include "trireme/nn/layers/layers.hpp"
 #include "trireme/nn/recurrent/recurrent.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gradient_check.hpp"
-#include "trireme/autograd/pooling.hpp"
+#include "trireme/autograd/operations/pooling.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

@@ -3,10 +3,10 @@
 #include <random>
 
 #include "catch.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/autograd/reduce.hpp"
 #include "trireme/nn/layers/layers.hpp"
 
 // What the tests of 8-bit linear layers share.

@@ -1,7 +1,7 @@
 #include "trireme/nn/recurrent/recurrent.hpp"
 
 #include "gradient_check.hpp"
-#include "trireme/autograd/reduce.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

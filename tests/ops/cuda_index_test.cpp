@@ -1,6 +1,6 @@
 #include "ops/cuda_compare.hpp"
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/index.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/index.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/ops/index/index.hpp"
 

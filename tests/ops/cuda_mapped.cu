@@ -1,5 +1,5 @@
 #include "ops/cuda_mapped.hpp"
-#include "trireme/autograd/map.hpp"
+#include "trireme/autograd/operations/map.hpp"
 #include "trireme/core/host_device.hpp"
 
 namespace trireme::tests {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/autograd/reduce.hpp"
 #include "trireme/nn/recurrent/recurrent.hpp"
 
 namespace trireme::ops {

@@ -4,9 +4,9 @@
 
 #include "catch.hpp"
 #include "comm/expect.hpp"
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/loss.hpp"
-#include "trireme/autograd/reduce.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/loss.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/nn/attention/encoder_layer.hpp"
 #include "trireme/nn/layers/layers.hpp"

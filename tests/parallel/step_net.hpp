@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/loss.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/loss.hpp"
 #include "trireme/comm/base/group.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/nn/layers/layers.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "trireme/amp/device_loss_scale.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/loss.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/loss.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/core/step_summary.hpp"

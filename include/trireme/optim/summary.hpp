@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "trireme/autograd/flat_store.hpp"
-#include "trireme/autograd/loss.hpp"
+#include "trireme/autograd/operations/loss.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/ops/reduce/reduce.hpp"

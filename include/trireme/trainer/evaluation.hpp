@@ -6,9 +6,9 @@
 #include <span>
 #include <type_traits>
 
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/loss.hpp"
 #include "trireme/autograd/model.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/loss.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/mean.hpp"
 #include "trireme/data/sources/on_device.hpp"

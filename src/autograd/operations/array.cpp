@@ -1,4 +1,4 @@
-#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/operations/array.hpp"
 
 #include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"

@@ -1,4 +1,4 @@
-#include "trireme/autograd/attention.hpp"
+#include "trireme/autograd/operations/attention.hpp"
 
 #include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"

@@ -6,7 +6,7 @@
 
 #include "autograd/operations/norm_weights.hpp"
 #include "precision/instantiate.hpp"
-#include "trireme/autograd/norm.hpp"
+#include "trireme/autograd/operations/norm.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"

@@ -1,4 +1,4 @@
-#include "trireme/autograd/convolution.hpp"
+#include "trireme/autograd/operations/convolution.hpp"
 
 #include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"

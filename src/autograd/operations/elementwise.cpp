@@ -1,7 +1,7 @@
-#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
 
 #include "precision/instantiate.hpp"
-#include "trireme/autograd/pointwise.hpp"
+#include "trireme/autograd/operations/pointwise.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"

@@ -1,4 +1,4 @@
-#include "trireme/autograd/embedding.hpp"
+#include "trireme/autograd/operations/embedding.hpp"
 
 #include "autograd/operations/shapes.hpp"
 #include "precision/instantiate.hpp"

@@ -1,4 +1,4 @@
-#include "trireme/autograd/experts.hpp"
+#include "trireme/autograd/operations/experts.hpp"
 
 #include <algorithm>
 #include <numeric>

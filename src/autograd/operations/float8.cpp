@@ -1,7 +1,7 @@
 #include "trireme/ops/matmul/float8.hpp"
 
 #include "autograd/operations/shapes.hpp"
-#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/ops/reduce/reduce.hpp"
 

@@ -1,4 +1,4 @@
-#include "trireme/autograd/index.hpp"
+#include "trireme/autograd/operations/index.hpp"
 
 #include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"

@@ -1,9 +1,9 @@
-#include "trireme/autograd/loss.hpp"
+#include "trireme/autograd/operations/loss.hpp"
 
 #include "precision/instantiate.hpp"
-#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/elementwise/cast.hpp"

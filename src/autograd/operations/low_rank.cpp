@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "precision/instantiate.hpp"
-#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"

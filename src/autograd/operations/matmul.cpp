@@ -1,4 +1,4 @@
-#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
 
 #include <memory>
 #include <utility>

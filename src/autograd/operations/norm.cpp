@@ -1,9 +1,9 @@
-#include "trireme/autograd/norm.hpp"
+#include "trireme/autograd/operations/norm.hpp"
 
 #include "autograd/operations/norm_weights.hpp"
 #include "precision/instantiate.hpp"
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"

@@ -1,4 +1,4 @@
-#include "trireme/autograd/pointwise.hpp"
+#include "trireme/autograd/operations/pointwise.hpp"
 
 #include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"

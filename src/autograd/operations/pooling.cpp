@@ -1,4 +1,4 @@
-#include "trireme/autograd/pooling.hpp"
+#include "trireme/autograd/operations/pooling.hpp"
 
 #include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"

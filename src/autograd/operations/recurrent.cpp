@@ -1,4 +1,4 @@
-#include "trireme/autograd/recurrent.hpp"
+#include "trireme/autograd/operations/recurrent.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "trireme/autograd/reduce.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 
 #include <limits>
 #include <tuple>

@@ -1,4 +1,4 @@
-#include "trireme/autograd/resize.hpp"
+#include "trireme/autograd/operations/resize.hpp"
 
 #include "precision/instantiate.hpp"
 #include "trireme/autograd/record.hpp"

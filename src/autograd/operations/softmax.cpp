@@ -1,9 +1,9 @@
 #include "trireme/ops/reduce/softmax.hpp"
 
 #include "precision/instantiate.hpp"
-#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/autograd/reduce.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 

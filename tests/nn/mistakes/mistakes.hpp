@@ -1,5 +1,5 @@
 // What the files beside this one include.
-#include "trireme/autograd/operators.hpp"
+#include "trireme/autograd/composed/operators.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/nn/base/module_list.hpp"
 #include "trireme/nn/layers/layers.hpp"

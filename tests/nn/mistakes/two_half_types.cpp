@@ -1,5 +1,5 @@
 // wanted: bfloat16 and float16 have no common type: write cast<float>
-#include "trireme/autograd/operators.hpp"
+#include "trireme/autograd/composed/operators.hpp"
 
 using namespace trireme;
 

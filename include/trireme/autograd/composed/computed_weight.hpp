@@ -4,12 +4,12 @@
 #include <string_view>
 #include <type_traits>
 
-#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/composed/normalize.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/matmul.hpp"
-#include "trireme/autograd/pointwise.hpp"
-#include "trireme/autograd/reduce.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
+#include "trireme/autograd/operations/pointwise.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/core/export.hpp"
 
 // Weights that are computed from parameters, for layers that are made of others.

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/composed/computed_weight.hpp"
-#include "trireme/autograd/convolution.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/convolution.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/base/extent3d.hpp"
 

@@ -4,9 +4,9 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/pointwise.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/pointwise.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 

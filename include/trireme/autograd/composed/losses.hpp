@@ -5,15 +5,15 @@
 #include <string_view>
 #include <utility>
 
-#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/composed/gather_batch.hpp"
 #include "trireme/autograd/composed/normalize.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/index.hpp"
-#include "trireme/autograd/loss.hpp"
-#include "trireme/autograd/matmul.hpp"
-#include "trireme/autograd/pointwise.hpp"
-#include "trireme/autograd/reduce.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/index.hpp"
+#include "trireme/autograd/operations/loss.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
+#include "trireme/autograd/operations/pointwise.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/array/create.hpp"
@@ -22,7 +22,7 @@
 #include "trireme/ops/loss/loss.hpp"
 
 // Losses that are made of other functions, and the CTC loss. Half types are cast to float first. As those of
-// autograd/loss.hpp they give a sum over targets, with their number: `mean()` is PyTorch's reduction="mean".
+// autograd/operations/loss.hpp they give a sum over targets, with their number: `mean()` is PyTorch's reduction="mean".
 namespace trireme TRIREME_EXPORT {
 namespace detail {
 

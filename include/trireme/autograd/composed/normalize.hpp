@@ -2,10 +2,10 @@
 
 #include <string_view>
 
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/pointwise.hpp"
-#include "trireme/autograd/reduce.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/pointwise.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/core/export.hpp"
 
 namespace trireme TRIREME_EXPORT {

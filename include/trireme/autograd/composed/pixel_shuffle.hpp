@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/operations/array.hpp"
 #include "trireme/core/export.hpp"
 
 namespace trireme TRIREME_EXPORT {

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/composed/computed_weight.hpp"
 #include "trireme/autograd/composed/losses.hpp"
-#include "trireme/autograd/operators.hpp"
+#include "trireme/autograd/composed/operators.hpp"
+#include "trireme/autograd/operations/array.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/models/architectures/bert.hpp"
 

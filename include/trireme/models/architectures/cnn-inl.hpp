@@ -1,9 +1,9 @@
 #pragma once
 
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/loss.hpp"
-#include "trireme/autograd/pooling.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/loss.hpp"
+#include "trireme/autograd/operations/pooling.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/models/architectures/classification_loss.hpp"
 #include "trireme/models/architectures/cnn.hpp"

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/reduce.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/models/architectures/gan.hpp"
 

@@ -3,8 +3,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/attention.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/attention.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/models/architectures/gpt_neox.hpp"
 #include "trireme/models/architectures/next_token-inl.hpp"

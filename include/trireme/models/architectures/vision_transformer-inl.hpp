@@ -3,9 +3,9 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/composed/computed_weight.hpp"
-#include "trireme/autograd/operators.hpp"
+#include "trireme/autograd/composed/operators.hpp"
+#include "trireme/autograd/operations/array.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/models/architectures/classification_loss.hpp"
 #include "trireme/models/architectures/vision_transformer.hpp"

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string_view>
 
-#include "trireme/autograd/attention.hpp"
 #include "trireme/autograd/composed/computed_weight.hpp"
 #include "trireme/autograd/composed/masked_attention.hpp"
+#include "trireme/autograd/operations/attention.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/first_values.hpp"
 #include "trireme/nn/layers/layers.hpp"

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/attention.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/attention.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/attention/key_value_cache.hpp"
 #include "trireme/nn/layers/layers.hpp"

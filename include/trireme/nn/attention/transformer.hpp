@@ -3,8 +3,8 @@
 #include <cmath>
 #include <utility>
 
-#include "trireme/autograd/attention.hpp"
 #include "trireme/autograd/composed/masked_attention.hpp"
+#include "trireme/autograd/operations/attention.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/attention/key_value_cache.hpp"
 #include "trireme/nn/layers/layers.hpp"

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/loss.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/loss.hpp"
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"

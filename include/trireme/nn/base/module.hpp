@@ -12,7 +12,7 @@
 #include "trireme/autograd/buffer.hpp"
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/parameter.hpp"
-#include "trireme/autograd/tensor_parallel.hpp"
+#include "trireme/autograd/tensor_parallel/operations.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/layer_names.hpp"
 #include "trireme/nn/base/named_errors.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "trireme/autograd/operators.hpp"
+#include "trireme/autograd/composed/operators.hpp"
 #include "trireme/core/export.hpp"
 
 namespace trireme TRIREME_EXPORT {

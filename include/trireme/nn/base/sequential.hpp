@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/autograd/elementwise.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/module.hpp"
 

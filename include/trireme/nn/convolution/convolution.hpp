@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trireme/autograd/composed/convolutions.hpp"
-#include "trireme/autograd/convolution.hpp"
+#include "trireme/autograd/operations/convolution.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/first_values.hpp"
 #include "trireme/nn/base/module.hpp"

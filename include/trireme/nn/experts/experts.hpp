@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "trireme/autograd/composed/gated.hpp"
-#include "trireme/autograd/experts.hpp"
-#include "trireme/autograd/pointwise.hpp"
-#include "trireme/autograd/search.hpp"
+#include "trireme/autograd/operations/experts.hpp"
+#include "trireme/autograd/operations/pointwise.hpp"
+#include "trireme/autograd/operations/search.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/first_values.hpp"
 #include "trireme/nn/layers/gated.hpp"

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/embedding.hpp"
-#include "trireme/autograd/matmul.hpp"
-#include "trireme/autograd/norm.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/embedding.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
+#include "trireme/autograd/operations/norm.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/first_values.hpp"
 #include "trireme/nn/base/module.hpp"

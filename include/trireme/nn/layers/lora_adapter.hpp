@@ -6,12 +6,12 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/composed/computed_weight.hpp"
 #include "trireme/autograd/composed/gated.hpp"
-#include "trireme/autograd/elementwise.hpp"
 #include "trireme/autograd/lora_options.hpp"
-#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/module.hpp"
 

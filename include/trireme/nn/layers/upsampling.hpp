@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/composed/pixel_shuffle.hpp"
-#include "trireme/autograd/resize.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/resize.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/module.hpp"
 

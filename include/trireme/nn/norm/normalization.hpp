@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trireme/autograd/norm.hpp"
+#include "trireme/autograd/operations/norm.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/module.hpp"
 

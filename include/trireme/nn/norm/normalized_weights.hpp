@@ -7,8 +7,8 @@
 
 #include "trireme/autograd/composed/computed_weight.hpp"
 #include "trireme/autograd/composed/convolutions.hpp"
-#include "trireme/autograd/convolution.hpp"
-#include "trireme/autograd/matmul.hpp"
+#include "trireme/autograd/operations/convolution.hpp"
+#include "trireme/autograd/operations/matmul.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/first_values.hpp"
 #include "trireme/nn/base/module.hpp"

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/recurrent.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/recurrent.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/carried.hpp"
 #include "trireme/nn/base/first_values.hpp"

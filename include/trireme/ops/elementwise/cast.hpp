@@ -25,7 +25,7 @@ inline constexpr bool can_cast = std::is_same_v<From, To> || [] {
 
 }  // namespace ops
 
-// cast<float>(sum(x > 0, 1)), with the types that ops::cast() takes; of Variables: autograd/elementwise.hpp.
+// cast<float>(sum(x > 0, 1)), with the types that ops::cast() takes; of Variables: autograd/operations/elementwise.hpp.
 template <typename To, typename From, typename D>
 requires ops::can_cast<From, To> Tensor<To, D> cast(const Tensor<From, D>& x) {
   if constexpr (std::is_same_v<To, From>) {

@@ -11,7 +11,7 @@
 //   einsum("bij,bjk->bik", a, b);       // the same of each b
 //   einsum("ij->j", a);                 // sums of columns
 //
-// Functions of Variables have the same names (autograd/matmul.hpp).
+// Functions of Variables have the same names (autograd/operations/matmul.hpp).
 namespace trireme TRIREME_EXPORT {
 
 // a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast. A vector on the left is a row, on the right a column,

@@ -24,7 +24,7 @@ inline constexpr bool is_whole_element = std::is_same_v<T, std::int32_t> || std:
 template <typename X>
 concept Number = std::is_arithmetic_v<X> || std::is_same_v<X, bfloat16> || std::is_same_v<X, float16>;
 
-// Of a Tensor; autograd/pointwise.hpp says it of a Variable.
+// Of a Tensor; autograd/operations/pointwise.hpp says it of a Variable.
 template <typename X>
 struct ElementsOf {
   static constexpr bool floats = false;

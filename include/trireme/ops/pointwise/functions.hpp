@@ -8,7 +8,7 @@
 #include "trireme/ops/pointwise/elements.hpp"
 #include "trireme/ops/pointwise/pointwise.hpp"
 
-// Functions on the elements of Tensors, and with autograd/pointwise.hpp of Variables, each with a result of its own:
+// Functions on the elements of Tensors, and with autograd/operations/pointwise.hpp of Variables, each with a result of its own:
 //
 //   const auto y = exp(minimum(x, 3)) * where(x > 0, x, 0.5);
 //
@@ -148,7 +148,7 @@ X elu(const X& x, double alpha = 1) {
   return pointwise(ops::Unary::elu, x, {.first = alpha});
 }
 
-// Activations of tensors; those of Variables are in autograd/elementwise.hpp.
+// Activations of tensors; those of Variables are in autograd/operations/elementwise.hpp.
 template <typename T, typename D>
 Tensor<T, D> activation(ops::Activation kind, const Tensor<T, D>& x) {
   Tensor<T, D> y(x.shape());

@@ -24,8 +24,8 @@
 //
 // The function is called for each element, by several threads, with math::Dual in place of the numbers: it has +, -, *, /,
 // comparisons, numbers, what it captures, and exp, expm1, log, log1p, sqrt, sin, cos, tanh, sigmoid, erf, abs, min, max, pow
-// and select(condition, a, b). float16 and bfloat16 are computed in float. autograd/map.hpp has it for Variables, whose
-// derivative comes from the same expression.
+// and select(condition, a, b). float16 and bfloat16 are computed in float. autograd/operations/map.hpp has it for Variables,
+// whose derivative comes from the same expression.
 //
 // The loops are compiled with the caller's file, for each instruction set, and the best one is chosen when the program runs.
 // trireme_map_sources(TARGET file.cpp...) of the package compiles the file so that they become vector code; without it results

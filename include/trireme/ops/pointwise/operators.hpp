@@ -9,7 +9,7 @@
 //   x *= 0.5;
 //
 // Shapes are broadcast (ops/pointwise/broadcast.hpp). There is no ==, which would hide the comparison of whole objects: write
-// eq(a, b). autograd/operators.hpp has the operators of Variables.
+// eq(a, b). autograd/composed/operators.hpp has the operators of Variables.
 namespace trireme TRIREME_EXPORT {
 
 template <typename A, typename B>

@@ -20,7 +20,7 @@
 // With keep_dims the dims stay, with the extent 1. Floats of any kind are summed in double, on the CPU after four at a time
 // were added as float, and integers in std::int64_t. The order of the additions follows from the sizes, so on the CPU the bits
 // do not depend on the number of threads. Dims that are not neighbours cost a permuted copy of x. Functions of Variables have
-// the same names (autograd/reduce.hpp).
+// the same names (autograd/operations/reduce.hpp).
 namespace trireme TRIREME_EXPORT {
 
 // What the sum of elements of type T is: std::int64_t for integers and bool, T itself for floats.

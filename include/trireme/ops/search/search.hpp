@@ -14,7 +14,8 @@
 //   max_with_index(x, -1)  // values {5, 4}, indices {1, 0}
 //
 // Of equal elements it is the first. NaN counts as the largest, and as the smallest, as in PyTorch. Of no element it is an
-// Error. T: float, double, bfloat16, float16, std::int32_t, std::int64_t. Those of Variables are in autograd/search.hpp.
+// Error. T: float, double, bfloat16, float16, std::int32_t, std::int64_t. Those of Variables are in
+// autograd/operations/search.hpp.
 namespace trireme TRIREME_EXPORT {
 
 // Elements, and their places in the dim that was searched.

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "trireme/autograd/loss.hpp"
+#include "trireme/autograd/operations/loss.hpp"
 #include "trireme/autograd/tape.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"

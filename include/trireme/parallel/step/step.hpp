@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/loss.hpp"
 #include "trireme/autograd/model.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/loss.hpp"
 #include "trireme/autograd/tape.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"

@@ -1,4 +1,4 @@
-#include "trireme/autograd/tensor_parallel.hpp"
+#include "trireme/autograd/tensor_parallel/operations.hpp"
 
 #include <memory>
 #include <optional>

@@ -5,9 +5,9 @@
 #include <memory>
 #include <utility>
 
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/elementwise.hpp"
 #include "trireme/autograd/operands.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/autograd/pointwise.hpp"
+#include "trireme/autograd/operations/pointwise.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/pointwise/map.hpp"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "trireme/autograd/loss.hpp"
+#include "trireme/autograd/operations/loss.hpp"
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"
 

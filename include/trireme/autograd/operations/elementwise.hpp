@@ -16,7 +16,8 @@ namespace trireme TRIREME_EXPORT {
 template <typename To, typename From, typename D>
 TRIREME_EXPORT Variable<To, D> cast(const Variable<From, D>& x);
 
-// Element by element; shapes are broadcast. Operators say the same: a + b, a - b, a * b, a / b (autograd/operators.hpp).
+// Element by element; shapes are broadcast. Operators say the same: a + b, a - b, a * b, a / b
+// (autograd/composed/operators.hpp).
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b);
 template <typename T, typename D>

@@ -3,10 +3,10 @@
 #include <string_view>
 #include <type_traits>
 
-#include "trireme/autograd/elementwise.hpp"
-#include "trireme/autograd/loss.hpp"
 #include "trireme/autograd/operands.hpp"
-#include "trireme/autograd/pointwise.hpp"
+#include "trireme/autograd/operations/elementwise.hpp"
+#include "trireme/autograd/operations/loss.hpp"
+#include "trireme/autograd/operations/pointwise.hpp"
 #include "trireme/core/export.hpp"
 
 // a + b, a - b, a * b, a / b and -a, element by element, of Variables and numbers:

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "trireme/autograd/tensor_parallel.hpp"
+#include "trireme/autograd/tensor_parallel/operations.hpp"
 
 namespace trireme {
 

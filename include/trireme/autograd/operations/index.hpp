@@ -1,7 +1,7 @@
 #pragma once
 
-#include "trireme/autograd/array.hpp"
-#include "trireme/autograd/pointwise.hpp"
+#include "trireme/autograd/operations/array.hpp"
+#include "trireme/autograd/operations/pointwise.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/index/index.hpp"
 
