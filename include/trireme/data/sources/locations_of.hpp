@@ -1,0 +1,26 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "trireme/core/export.hpp"
+#include "trireme/files/location.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
+
+// The files that a pattern names, in order:
+//
+//   locations_of("train-{000..099}.tar")         // train-000.tar to train-099.tar, as many digits as the first number has
+//   locations_of("{news,books}/{0..3}.tar")      // news/0.tar to news/3.tar, then books/0.tar to books/3.tar
+//   locations_of("@shards.txt")                  // one pattern a line, relative to that file's folder; # begins a comment
+//   locations_of("shards", tar_endings)          // all files below a folder with one of these endings, sorted by name
+//
+// A name that is there is taken as it stands, braces or not. A pattern is not checked against what is there: who opens a file
+// learns whether it is. A brace without its other one, a range that runs backwards, more than ten million names, an empty list
+// and a folder without such files throw Error.
+std::vector<Location> locations_of(std::string_view pattern, std::span<const std::string_view> endings = {});
+
+}  // namespace data
+}  // namespace trireme
