@@ -45,8 +45,8 @@ struct Augmentation {
   double rotation = 0;            // up to this many degrees to either side; bilinear, zeros beyond the image
   std::optional<RandAugment> rand_augment = {};
 
-  // As torchvision's ColorJitter, in a random order. The factor is uniform in [max(0, 1 - strength), 1 + strength]; each change
-  // clamps to [0, 1]. Grey is 0.2989 red + 0.587 green + 0.114 blue.
+  // As torchvision's ColorJitter, in a random order. Of strength s, the factor is uniform in [max(0, 1 - s), 1 + s]; each
+  // change clamps to [0, 1]. Grey is 0.2989 red + 0.587 green + 0.114 blue.
   double brightness = 0;  // multiplies values by the factor
   double contrast = 0;    // scales the distance of values from the image's mean grey by the factor
   double saturation = 0;  // scales the distance of values from the pixel's grey; no effect on one channel
