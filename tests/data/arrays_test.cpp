@@ -103,7 +103,7 @@ TEST_CASE("arrays of numpy are read, whatever their elements and order") {
 
 TEST_CASE("arrays that a tensor does not hold are refused by what they are") {
   const std::string two = bytes_of<float>({1, 2});
-  CHECK_THAT(error_of<float>(""), ContainsSubstring("no array of numpy.save"));
+  CHECK_THAT(error_of<float>(""), ContainsSubstring("not an array written by numpy.save"));
   CHECK_THAT(error_of<float>("PK\x03\x04 and so on"), ContainsSubstring("npz"));
   CHECK_THAT(error_of<float>(npy(header_of("<f4", "(2,)"), two.substr(1))),
              ContainsSubstring("shape (2)") && ContainsSubstring("7 bytes"));

@@ -124,8 +124,9 @@ TEST_CASE("what says that a message is not learnt is honoured, and what no templ
   CHECK_THAT(refusal_of(lines_of(R"(, "tool_calls": [{"id": 1}])")), ContainsSubstring("message 1 has \"tool_calls\""));
   CHECK_THAT(refusal_of(lines_of(R"(, "reasoning_content": "so")")), ContainsSubstring("has \"reasoning_content\""));
   CHECK_THAT(refusal_of(lines_of("", R"(, "tools": [{"type": "function"}])")),
-             ContainsSubstring("\"tools\" of a line is not read"));
-  CHECK_THAT(refusal_of(lines_of("", R"(, "weight": 0)")), ContainsSubstring("\"weight\" of a line is not read"));
+             ContainsSubstring("\"tools\" beside the messages is not supported"));
+  CHECK_THAT(refusal_of(lines_of("", R"(, "weight": 0)")),
+             ContainsSubstring("\"weight\" beside the messages is not supported"));
   CHECK_THAT(refusal_of(R"({"messages": [{"role": "user", "content": "a", "train": true}]})"),
              ContainsSubstring("message 0 of the user has a \"train\" of true"));
   CHECK_THAT(refusal_of(R"({"messages": [{"role": "assistant", "content": "a", "weight": 0}]})"),

@@ -112,10 +112,10 @@ TEST_CASE("documents longer than a row are truncated, split or refused") {
 }
 
 TEST_CASE("rows of no documents or without a length are errors") {
-  CHECK_THROWS_WITH(DocumentRows(Documents(), {.length = 3}), "there are no documents to make rows of");
+  CHECK_THROWS_WITH(DocumentRows(Documents(), {.length = 3}), "rows need at least one document");
   CHECK_THROWS_AS(DocumentRows(documents_of({1}), {.length = 0}), Error);
   const DocumentRows rows(documents_of({2, 3}), {.length = 3});
-  CHECK_THROWS_WITH(rows.tokens_of(2), "row 2 of 2");
+  CHECK_THROWS_WITH(rows.tokens_of(2), "row 2 does not exist among 2 rows");
   CHECK_THROWS_WITH(rows.collate(std::vector<std::int64_t>{1}, 0, 2), "row 1 has 3 tokens and does not fit 2");
   CHECK_THROWS_AS(DocumentLoader(rows, {.batch = {.batch_size = 2}, .pad_to_multiple_of = -1}), Error);
 }

@@ -50,7 +50,7 @@ TEST_CASE("documents without tokens, with other targets or beyond the last one a
   const std::vector<std::int32_t> tokens{1, 2}, one{1};
   CHECK_THROWS_WITH(documents.add(std::span<const std::int32_t>{}), "document 0 has no tokens");
   CHECK_THROWS_WITH(documents.add({.tokens = tokens, .targets = one}), "document 0 has 2 tokens and 1 targets");
-  CHECK_THROWS_WITH(documents[0], "document 0 of 0");
+  CHECK_THROWS_WITH(documents[0], "document 0 does not exist among 0 documents");
 }
 
 TEST_CASE("a separator ends a document and is its last token") {

@@ -148,7 +148,7 @@ TEST_CASE("images and masks are paired by their names") {
   CHECK(batch.labels.shape() == Shape{2, 1, 2});
   CHECK(batch.labels.to_vector() == std::vector<std::int32_t>{1, no_label, 2, 3});
   CHECK_THROWS_WITH(MaskedImages({.images = pairs.images, .masks = second.masks, .names = {}}),
-                    ContainsSubstring("2 images have 1 masks"));
+                    ContainsSubstring("the numbers of images, 2, and masks, 1, differ"));
 }
 
 TEST_CASE("images without masks are named, and masks without images") {

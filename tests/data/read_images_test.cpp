@@ -31,9 +31,9 @@ TEST_CASE("a folder with files of both kinds is one of MNIST") {
   CHECK(alone.training.shape().channels == 1);
   CHECK(!alone.test);
   CHECK_THROWS_WITH(data::read_images(folder.path(), folder.path()),
-                    ContainsSubstring("the test images are CIFAR-10's, and those to train on MNIST's"));
+                    ContainsSubstring("the test images are CIFAR-10's, but the training images are MNIST's"));
   CHECK_THROWS_WITH(data::read_images(folder.path(), folder.path() / "test_batch.bin"),
-                    ContainsSubstring("the test images are CIFAR-10's, and those to train on MNIST's"));
+                    ContainsSubstring("the test images are CIFAR-10's, but the training images are MNIST's"));
   write_mnist(folder.path(), "t10k");
   CHECK(data::read_images(folder.path(), "").test->count() == 2);
 }
@@ -45,7 +45,7 @@ TEST_CASE("test images of the other kind, or none") {
   write_mnist(mnist, "t10k");
   write_cifar10(folder.path() / "data_batch_1.bin");
   CHECK_THROWS_WITH(data::read_images(folder.path(), mnist),
-                    ContainsSubstring("the test images are MNIST's, and those to train on CIFAR-10's"));
+                    ContainsSubstring("the test images are MNIST's, but the training images are CIFAR-10's"));
   CHECK_THROWS_WITH(data::read_images(folder.path(), folder.path()),
                     ContainsSubstring("the folder holds no test images") && ContainsSubstring("test_batch.bin"));
   CHECK(!data::read_images(folder.path(), "").test);

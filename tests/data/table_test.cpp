@@ -93,17 +93,17 @@ TEST_CASE("content that is no table is refused") {
                     ContainsSubstring("3 values are no rows of 2"));
   CHECK_THROWS_WITH(Table({.feature_names = {"a"}, .features = {1, nan}}), ContainsSubstring("feature a of row 1 is nan"));
   CHECK_THROWS_WITH(Table({.feature_names = {"a"}, .features = {1, 2}, .labels = {0}, .class_names = {"x"}}),
-                    ContainsSubstring("1 labels of 2 rows"));
+                    ContainsSubstring("1 labels for 2 rows"));
   CHECK_THROWS_WITH(Table({.feature_names = {"a"}, .features = {1}, .labels = {1}, .class_names = {"x"}}),
                     ContainsSubstring("label 1 of row 0 is none of the classes 0 to 0"));
   CHECK_THROWS_WITH(Table({.feature_names = {"a"}, .features = {1}, .labels = {0}}),
                     ContainsSubstring("1 labels of 0 classes"));
   CHECK_THROWS_WITH(Table({.feature_names = {"a"}, .features = {1, 2}, .unrounded = {1}}),
-                    ContainsSubstring("1 values before they were rounded to 2 features"));
+                    ContainsSubstring("1 unrounded values for 2 features"));
   CHECK_THROWS_WITH(Table({.feature_names = {"a"}, .features = {1, 2}, .unrounded = {1, 3}}),
                     ContainsSubstring("2 is not 3 rounded"));
   CHECK_THROWS_WITH(Table({.feature_names = {"a_x"}, .features = {1}, .columns = {{"a", {"x", "y"}}}}),
-                    ContainsSubstring("columns of 2 features belong to no table of 1"));
+                    ContainsSubstring("the columns have 2 features, but the table has 1"));
   CHECK_THROWS_WITH(Table({.feature_names = {"a"}, .features = {1}, .targets = {nan}}), ContainsSubstring("target of row 0"));
 }
 

@@ -40,17 +40,17 @@ std::string text_at(const json& object, const char* key, const Conversation& at)
 
 bool says_nothing(const json& value) { return value.is_null() || value == "" || (value.is_structured() && value.empty()); }
 
-// What would change the text or what is learnt, and is not read, is refused. Other keys of a line are notes on it.
+// Refuses keys that would change the text or what is learnt but are not supported. Other keys of a line are ignored.
 void refuse_what_is_not_read(const json& object, const Conversation& at) {
   for (const char* key : {"tools", "functions", "documents", "system", "history", "weight", "train"}) {
     const auto found = object.find(key);
     if (found == object.end() || says_nothing(*found) || *found == 1 || *found == true) continue;
-    refuse(at, fmt::format("\"{}\" of a line is not read", key),
-           "say what it says in the messages, or leave it out: weight and train are of a message, a system message is one");
+    refuse(at, fmt::format("\"{}\" beside the messages is not supported", key),
+           "remove it, or put it into the messages: weight and train belong in a message, a system prompt is a message");
   }
 }
 
-// Whether a message is learnt: by its weight, 0 or 1, and by train, true or false; else the answers are.
+// Whether a message is learnt. By default those of the assistant are; "weight": 0 or "train": false turns it off.
 bool is_learnt(const json& message, const std::string& role, const std::string& name, const Conversation& at) {
   const bool is_answer = role == "assistant";
   bool learnt = is_answer;
@@ -60,7 +60,9 @@ bool is_learnt(const json& message, const std::string& role, const std::string& 
     const std::optional<bool> said = value_of(*found);
     if (!said) refuse(at, fmt::format("{} has a \"{}\" of {}", name, key, found->dump()), wanted);
     if (*said && !is_answer) {
-      refuse(at, fmt::format("{} of the {} has a \"{}\" of {}, and answers alone are learnt", name, role, key, found->dump()),
+      refuse(at,
+             fmt::format("{} of the {} has a \"{}\" of {}, but only the assistant's can be learnt", name, role, key,
+                         found->dump()),
              "leave it out, or give the message to the assistant");
     }
     learnt = learnt && *said;
@@ -82,11 +84,11 @@ Message message_of(const json& object, std::size_t number, const Conversation& a
   if (message.role != "system" && message.role != "user" && message.role != "assistant") {
     refuse(at, fmt::format("{} has the role \"{}\"", name, message.role), "use system, user or assistant");
   }
-  constexpr std::array known{"role", "content", "weight", "train", "name", "id", "timestamp"};  // the last are notes
+  constexpr std::array known{"role", "content", "weight", "train", "name", "id", "timestamp"};  // the last three are ignored
   for (const auto& [key, value] : object.items()) {
     if (std::ranges::find(known, key) != known.end() || says_nothing(value) || value == false) continue;
-    refuse(at, fmt::format("{} has \"{}\", which no chat template here writes", name, key),
-           "write it into the content as the model is to see it, or leave it out");
+    refuse(at, fmt::format("{} has \"{}\", which chat templates here do not support", name, key),
+           "write it into the content, as the model should see it, or remove it");
   }
   message.learnt = is_learnt(object, message.role, name, at);
   return message;
@@ -121,13 +123,13 @@ Conversation conversation_of(std::string_view text, Conversation at) {
   }
   if (has_learnt) return at;
   refuse(at, has_answer ? "all answers have a weight of 0 or train false" : "no message is the assistant's",
-         "leave the line out: there is nothing to learn in it");
+         "leave the line out: it has nothing to learn");
 }
 
 void read_lines(const Location& path, std::vector<Conversation>& into) {
   const std::string content = read_text(path);
   std::string_view rest = content;
-  if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);  // a mark of UTF-8
+  if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);  // byte order mark
   for (std::int64_t line = 1; !rest.empty(); ++line) {
     const std::string_view text = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), text.size() + 1));
@@ -173,7 +175,7 @@ EncodedConversation encode_conversation(const tokenizers::ChatTemplate& chat, co
 
 EncodedConversations encode_conversations(const tokenizers::ChatTemplate& chat, std::span<const Conversation> conversations,
                                           std::int64_t length) {
-  require(length > 0, "conversations of {} tokens hold nothing", length);
+  require(length > 0, "conversations need a length of at least one token, got {}", length);
   EncodedConversations all;
   for (const Conversation& conversation : conversations) {
     auto [tokens, targets] = encode_conversation(chat, conversation);

@@ -17,7 +17,7 @@ DocumentRows::DocumentRows(Documents documents, const DocumentRowsOptions& optio
     : documents_(std::make_shared<const Documents>(std::move(documents))), options_(options) {
   require(options.length > 0 && options.length <= std::numeric_limits<std::int32_t>::max(),
           "a row of documents has at least one token, got a length of {}", options.length);
-  require(documents_->size() > 0, "there are no documents to make rows of");
+  require(documents_->size() > 0, "rows need at least one document");
   std::vector<Piece> pieces = cut_to_length();
   for (const Piece& piece : pieces) num_tokens_ += piece.count;
   if (options.packing) {
@@ -51,7 +51,7 @@ std::vector<DocumentRows::Piece> DocumentRows::cut_to_length() {
 
 void DocumentRows::pack(std::vector<Piece> pieces) {
   std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.count > b.count; });
-  std::map<std::int64_t, std::vector<std::size_t>> by_room;  // rows, by how many tokens still fit
+  std::map<std::int64_t, std::vector<std::size_t>> by_room;  // rows by remaining room in tokens
   std::vector<std::vector<Piece>> rows;
   for (const Piece& piece : pieces) {
     const auto closest = by_room.lower_bound(piece.count);
@@ -74,7 +74,7 @@ void DocumentRows::pack(std::vector<Piece> pieces) {
 }
 
 std::span<const DocumentRows::Piece> DocumentRows::pieces_of(std::int64_t row) const {
-  require(row >= 0 && row < size(), "row {} of {}", row, size());
+  require(row >= 0 && row < size(), "row {} does not exist among {} rows", row, size());
   const auto place = static_cast<std::size_t>(row);
   const std::int64_t begin = place == 0 ? 0 : row_ends_[place - 1];
   return std::span(pieces_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(row_ends_[place] - begin));

@@ -9,7 +9,7 @@ namespace trireme::data {
 namespace {
 
 void append(std::span<const std::int32_t> more, std::vector<std::int32_t>& all) {
-  const std::vector<std::int32_t> own(more.begin(), more.end());  // they may be a part of all, whose elements move as it grows
+  const std::vector<std::int32_t> own(more.begin(), more.end());  // a copy, since `more` may lie in `all`, which reallocates
   all.insert(all.end(), own.begin(), own.end());
 }
 
@@ -32,7 +32,7 @@ void Documents::add(const Document& document) {
 }
 
 Documents::Document Documents::operator[](std::int64_t index) const {
-  require(index >= 0 && index < size(), "document {} of {}", index, size());
+  require(index >= 0 && index < size(), "document {} does not exist among {} documents", index, size());
   const auto place = static_cast<std::size_t>(index);
   const std::int64_t begin = place == 0 ? 0 : ends_[place - 1];
   const auto count = static_cast<std::size_t>(ends_[place] - begin);

@@ -53,7 +53,7 @@ void adjust_colours(Image image, const Augmentation& augmentation, std::uint64_t
   }
 }
 
-// A box of the image, as large as the whole.
+// A box of the image, resized to the image's size.
 std::vector<std::uint8_t> resized_box(std::span<const std::uint8_t> bytes, const ImageShape& shape, const Box& box) {
   Picture part{.shape = {.height = box.height, .width = box.width, .channels = shape.channels}, .pixels = {}};
   part.pixels.reserve(static_cast<std::size_t>(part.shape.numel()));
@@ -83,7 +83,7 @@ void check(const Augmentation& augmentation, const ImageShape& shape) {
           augmentation.hue);
   const auto check_colours = [&](const char* name, double strength) {
     require(strength == 0 || shape.channels == 3 || shape.channels == 1,
-            "the {} of images of {} channels is not known; leave it at 0", name, shape.channels);
+            "{} is not defined for images of {} channels; leave it at 0", name, shape.channels);
   };
   check_colours("saturation", augmentation.saturation);
   check_colours("hue", augmentation.hue);

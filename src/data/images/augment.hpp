@@ -10,11 +10,11 @@ namespace trireme::data {
 
 void check(const Augmentation& augmentation, const ImageShape& shape);
 
-// The bytes of sample number `sample` as values in [0, 1], changed as is drawn for it.
+// Writes an image's bytes as values in [0, 1], with the random changes drawn for sample `sample`, except erasing and mixing.
 void read_augmented(std::span<const std::uint8_t> bytes, const Augmentation& augmentation, std::uint64_t seed,
                     std::int64_t sample, Image into);
 
-// What random_erasing draws for the sample; the image is normalized.
+// Erases the box that is drawn for sample `sample`. The image must be normalized already.
 void erase_box(const RandomErasing& erasing, std::uint64_t seed, std::int64_t sample, Image image);
 
 }  // namespace trireme::data

@@ -9,28 +9,28 @@
 
 namespace trireme::data {
 
-// A decoder makes room for an image's pixels before it finds that they don't exist: a larger image is refused.
+// Larger images are refused, since a decoder allocates the pixels that a header claims before it can find them missing.
 inline constexpr std::int64_t most_pixels = 178'956'970;  // PIL's limit
 
-// What a file, PNG or JPEG by its content, shows: one channel where it is grey, else red, green and blue; 8 bits of each,
-// without alpha. With `numbers` one channel has the places of a palette's colours, and grey pixels stay as they are stored.
-// `path` is for the errors: Error{corrupt_file}, and Error{not_available} in a build without the library.
+// Decodes a PNG or JPEG file, recognized by its content, to 8 bits per channel without alpha: one channel for grey, otherwise
+// red, green, blue. With `numbers`, returns palette indices in one channel, and grey pixels as they are stored. `path` is used
+// in errors: Error{corrupt_file}, and Error{not_available} in a build without the library.
 Picture decode_picture(std::span<const std::uint8_t> bytes, const Location& path, bool numbers = false);
 
 Picture decode_png(std::span<const std::uint8_t> bytes, const Location& path, bool numbers);
 Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path);
 
-// An empty picture of these extents, or an Error where they are more than most_pixels.
+// A zeroed picture of this shape. Throws Error above most_pixels.
 Picture picture_to_fill(std::int64_t height, std::int64_t width, std::int64_t channels, const Location& path);
 
-// With 1 channel, grey as ITU-R 601 weighs colours, or 3; as PIL's convert("L") and convert("RGB").
+// Converts to 1 channel (grey by ITU-R 601 weights) or 3 channels, as PIL's convert("L") and convert("RGB").
 Picture with_channels(Picture picture, std::int64_t channels);
 
-// With these extents, each pixel a weighted mean of what lies around it or, where the picture becomes smaller, below it: the
-// same bytes as PIL 13's resize((width, height), BILINEAR), BICUBIC or NEAREST, which blends nothing.
+// Resizes to the same bytes as PIL 13's resize((width, height), resampling). Except for nearest, each pixel is a weighted mean
+// of the pixels around its place or, when downsampling, of those that it covers.
 Picture resized(Picture picture, std::int64_t height, std::int64_t width, Resampling resampling = Resampling::bilinear);
 
-// Its centre, which is not larger: as torchvision's center_crop, but rounded down.
+// Crops the centre, as torchvision's center_crop but with offsets rounded down. The crop must not be larger than the picture.
 Picture centre_of(const Picture& picture, std::int64_t height, std::int64_t width);
 
 }  // namespace trireme::data

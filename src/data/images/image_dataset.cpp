@@ -65,7 +65,7 @@ ImageDataset ImageDataset::part(std::int64_t begin, std::int64_t count) const {
 }
 
 Normalization normalization_of(const ImageDataset& dataset) {
-  require(dataset.count() > 0, "no images have no mean");
+  require(dataset.count() > 0, "a dataset without images has no mean");
   Normalization result;
   const auto pixels = static_cast<double>(dataset.count() * dataset.shape().height * dataset.shape().width);
   for (const Histogram& histogram : histograms_of(dataset)) {

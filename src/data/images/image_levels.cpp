@@ -30,7 +30,7 @@ void posterize(Image image, int bits) {
 }
 
 void solarize(Image image, float threshold) {
-  const float first = threshold / (num_levels - 1);  // a level has the same value here as where bytes are read
+  const float first = threshold / (num_levels - 1);  // computed as in read_shifted(), so that equal levels compare equal
   for (float& value : image.pixels) value = value < first ? value : 1 - value;
 }
 
@@ -65,7 +65,7 @@ void equalize(Image image) {
 }
 
 void adjust_sharpness(Image image, float factor) {
-  constexpr float weight = 1.0f / 13;  // of each neighbour; of the pixel itself five times as much
+  constexpr float weight = 1.0f / 13;  // the weight of each neighbour; the pixel itself has five times this
   const auto [height, width, channels] = image.shape;
   const std::int64_t line = width * channels;
   const std::vector<float> before(image.pixels.begin(), image.pixels.end());

@@ -25,7 +25,7 @@ struct Turn {
   float cosine;
 };
 
-// Whole quarters are taken off first: their sines and cosines are exact.
+// Handles whole quarter turns separately, because their sines and cosines are exact.
 Turn turn_by(double degrees) {
   const double quarters = std::nearbyint(degrees / 90);
   const double rest = (degrees - 90 * quarters) * std::numbers::pi / 180;
@@ -39,7 +39,7 @@ Turn turn_by(double degrees) {
   }
 }
 
-// The image with `border` pixels of zeros on all sides.
+// The image padded with `border` zeros on each side.
 std::vector<float> with_border(const Image& image, std::int64_t border) {
   const auto [height, width, channels] = image.shape;
   const std::int64_t row = (width + 2 * border) * channels;
@@ -56,7 +56,7 @@ std::vector<float> with_border(const Image& image, std::int64_t border) {
 void read_shifted(std::span<const std::uint8_t> bytes, std::int64_t down, std::int64_t right, Image into) {
   const auto [height, width, channels] = into.shape;
   std::ranges::fill(into.pixels, 0.0f);
-  const std::int64_t first = std::clamp<std::int64_t>(-right, 0, width);  // the columns that lie in the image
+  const std::int64_t first = std::clamp<std::int64_t>(-right, 0, width);  // first and last bound the columns inside the image
   const std::int64_t last = std::clamp<std::int64_t>(width - right, first, width);
   for (std::int64_t y = std::max<std::int64_t>(0, -down); y < std::min(height, height - down); ++y) {
     const std::uint8_t* from = bytes.data() + ((y + down) * width + first + right) * channels;
@@ -76,14 +76,14 @@ void flip_horizontally(Image image) {
 }
 
 void rotate(Image image, double degrees) {
-  constexpr std::int64_t border = 2;  // zeros for the neighbours of all that lies outside
+  constexpr std::int64_t border = 2;  // zeros, which pixels outside of the image read
   const auto [height, width, channels] = image.shape;
   const std::vector<float> before = with_border(image, border);
   const std::int64_t row_size = (width + 2 * border) * channels;
   const auto [sine, cosine] = turn_by(degrees);
   const float centre_y = static_cast<float>(height - 1) / 2;
   const float centre_x = static_cast<float>(width - 1) / 2;
-  const auto place = [](float at, std::int64_t size) {  // within the bordered image: truncating is rounding down
+  const auto place = [](float at, std::int64_t size) {  // inside the padded image, where truncating rounds down
     return std::min(std::max(at, -1.0f), static_cast<float>(size)) + static_cast<float>(border);
   };
   float* to = image.pixels.data();
@@ -137,12 +137,12 @@ void adjust_hue(Image image, float turns) {
     const float range = most - least;
     if (range == 0) continue;
     const int highest = pixel[0] == most ? 0 : pixel[1] == most ? 1 : 2;
-    // In sixths of the circle: red at 0, green at 2, blue at 4.
+    // The hue in sixths of the circle: red is 0, green 2, blue 4.
     const float sixths =
         2 * static_cast<float>(highest) + (pixel[(highest + 1) % 3] - pixel[(highest + 2) % 3]) / range + 6 * turns;
     for (int channel = 0; channel < 3; ++channel) {
       const float apart = std::abs(sixths - 2 * static_cast<float>(channel));  // at most 8
-      const float distance = std::min(apart, std::abs(6 - apart));             // on the shorter way around
+      const float distance = std::min(apart, std::abs(6 - apart));             // the shorter way around
       pixel[channel] = least + range * std::clamp(2 - distance, 0.0f, 1.0f);
     }
   }

@@ -2,7 +2,7 @@
 
 #include <csetjmp>
 #include <string>
-// clang-format off: jpeglib.h needs what is before it
+// clang-format off: jpeglib.h needs the headers before it
 #include <jerror.h>
 #include <jpeglib.h>
 
@@ -15,8 +15,8 @@
 namespace trireme::data {
 namespace {
 
-// What libjpeg knows while it reads. It reports an error by a jump out of its functions, so what calls these has no objects
-// with destructors: begin() and read_rows().
+// The state of a libjpeg decoder. libjpeg reports errors by longjmp(), so the functions that call it, begin() and read_rows(),
+// must not have objects with destructors.
 struct JpegReading {
   jpeg_decompress_struct jpeg{};
   jpeg_error_mgr errors{};
@@ -26,7 +26,7 @@ struct JpegReading {
   char message[JMSG_LENGTH_MAX] = {};
 
   JpegReading() = default;
-  ~JpegReading() { jpeg_destroy_decompress(&jpeg); }  // also of one that was never created: all zeros
+  ~JpegReading() { jpeg_destroy_decompress(&jpeg); }  // also valid before jpeg_create_decompress(): all zeros
   JpegReading(const JpegReading&) = delete;
   JpegReading& operator=(const JpegReading&) = delete;
 
@@ -35,7 +35,7 @@ struct JpegReading {
     jpeg->err->format_message(jpeg, reading->message);
     std::longjmp(reading->place, 1);
   }
-  // To libjpeg damaged data are worth a warning: it goes on with grey. These three warnings leave the pixels right.
+  // libjpeg only warns about damaged data and fills pixels with grey, so warnings fail, except three that leave pixels correct.
   static void warn(j_common_ptr jpeg, int level) {
     if (level >= 0) return;
     const int code = jpeg->err->msg_code;
@@ -82,7 +82,7 @@ Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path) {
   if (colours == JCS_CMYK || colours == JCS_YCCK)
     refuse("the JPEG image has the colours of a printer, CMYK", "convert it to RGB");
   if (colours != JCS_GRAYSCALE && colours != JCS_YCbCr && colours != JCS_RGB) {
-    refuse(fmt::format("the JPEG image has {} components that are no colours", reading.jpeg.num_components),
+    refuse(fmt::format("the JPEG image has {} components of an unknown colour space", reading.jpeg.num_components),
            "convert it to RGB");
   }
   Picture picture =

@@ -11,8 +11,8 @@ MaskedImages::MaskedImages(ImagePairs pairs, MaskedImagesOptions options)
     : pairs_(std::move(pairs)), options_(std::move(options)) {
   const ImageShape& image = pairs_.images.shape();
   const ImageShape& mask = pairs_.masks.shape();
-  require(pairs_.images.count() == pairs_.masks.count(), "{} images have {} masks", pairs_.images.count(),
-          pairs_.masks.count());
+  require(pairs_.images.count() == pairs_.masks.count(), "the numbers of images, {}, and masks, {}, differ",
+          pairs_.images.count(), pairs_.masks.count());
   require(image.height == mask.height && image.width == mask.width && mask.channels == 1,
           "masks of {} x {} pixels and {} channels do not fit images of {} x {} pixels", mask.height, mask.width, mask.channels,
           image.height, image.width);

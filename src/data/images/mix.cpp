@@ -16,11 +16,11 @@ struct MixDraw {
   enum : std::uint64_t { probability, kind, row, column, count };
 };
 
-constexpr std::uint64_t gamma_attempts = 63;  // of which one in twenty fails
+constexpr std::uint64_t gamma_attempts = 63;  // an attempt is rejected about once in twenty
 constexpr std::uint64_t places_of_gamma = 2 * gamma_attempts + 2;
 
-// The logarithm of a number from Gamma(alpha, 1) (Marsaglia, Tsang 2000, "A simple method for generating gamma variables"), so
-// that a small alpha does not make it 0.
+// The logarithm of a number drawn from Gamma(alpha, 1) (Marsaglia, Tsang 2000, "A simple method for generating gamma
+// variables"). The logarithm avoids underflow for small alpha.
 double log_gamma_variate(double alpha, const Draws& draws, std::uint64_t first_place) {
   const double d = alpha + 1 - 1.0 / 3;
   const double c = 1 / std::sqrt(9 * d);
@@ -37,7 +37,7 @@ double log_gamma_variate(double alpha, const Draws& draws, std::uint64_t first_p
   return std::log(found) + std::log(draws.between(0, 1, first_place + 2 * gamma_attempts)) / alpha;
 }
 
-// One line of pixels of an image and its partner, the one at height y.
+// Mixes line y of an image with that of its partner.
 void mix_line(float* own, const float* partner, const Mix& mix, std::int64_t y, const ImageShape& shape) {
   if (!mix.in_box) {
     const std::int64_t values = shape.width * shape.channels;
@@ -89,7 +89,7 @@ void mix(ImageBatch& batch, const Partner& first_partner, std::int64_t classes, 
     batch.soft_labels.data()[row * classes + label] += mix.lambda;
     batch.soft_labels.data()[row * classes + partner_label] += 1 - mix.lambda;
   }
-  // Threads divide the images' lines: the last row is mixed first, so that each finds the one before it as it was.
+  // Threads divide the lines of the images. Rows are mixed from last to first, so that the previous row is still unmixed.
 #pragma omp parallel for schedule(static) if (batch.images.numel() >= least_values)
   for (std::int64_t y = 0; y < shape.height; ++y) {
     const std::int64_t line = y * shape.width * shape.channels;

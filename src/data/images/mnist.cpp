@@ -16,7 +16,7 @@ namespace trireme::data {
 namespace {
 
 constexpr std::int64_t digits = 10;
-constexpr std::uint32_t magic_of_bytes = 0x800;  // an idx file of bytes; the number of dims is added
+constexpr std::uint32_t magic_of_bytes = 0x800;  // of an idx file of bytes, without the number of dims in the lowest byte
 
 [[noreturn]] void refuse(const Location& path, std::string message, std::string wanted, std::string had, std::string hint) {
   throw Error({.code = ErrorCode::corrupt_file,
@@ -36,7 +36,7 @@ std::vector<std::uint8_t> read_unpacked(const Location& path) {
                                                                                                         : bytes;
 }
 
-// An idx file: a magic number, the extent of each dim, each 4 bytes with the highest first, then one byte for each element.
+// An idx file: the magic number and the extent of each dim, 4 bytes each, big-endian; then one byte per element.
 template <std::size_t num_dims>
 struct IdxFile {
   std::array<std::uint64_t, num_dims> dims;
@@ -58,8 +58,8 @@ IdxFile<num_dims> read_idx(const Location& path) {
   const auto word = [&](std::size_t index) { return big_endian(std::span(bytes).subspan(4 * index).template first<4>()); };
   constexpr std::uint32_t magic = magic_of_bytes + num_dims;
   if (word(0) != magic) {
-    refuse(path, fmt::format("this is no idx{} file", num_dims), fmt::format("the magic number {:#010x}", magic),
-           fmt::format("{:#010x}", word(0)), "images are named first, their labels second");
+    refuse(path, fmt::format("this is not an idx{} file", num_dims), fmt::format("the magic number {:#010x}", magic),
+           fmt::format("{:#010x}", word(0)), "name the file of images first, that of labels second");
   }
   IdxFile<num_dims> file;
   std::uint64_t element_bytes = 1;  // below 2^64: two extents of 32 bits
@@ -90,7 +90,7 @@ ImageDataset read_mnist(const Location& images, const Location& labels) {
   }
   const auto wrong = std::ranges::find_if(numbers.values, [](std::uint8_t label) { return label >= digits; });
   if (wrong != numbers.values.end()) {
-    refuse(labels, fmt::format("label {} is no digit", wrong - numbers.values.begin()), "0 to 9", fmt::format("{}", *wrong),
+    refuse(labels, fmt::format("label {} is not a digit", wrong - numbers.values.begin()), "0 to 9", fmt::format("{}", *wrong),
            {});
   }
   return {

@@ -11,7 +11,7 @@ namespace {
 
 std::uint8_t byte_of(float value, const ImageGridOptions& options) {
   const float scaled = (value - options.low) / (options.high - options.low) * 255 + 0.5f;
-  return static_cast<std::uint8_t>(std::min(std::max(0.0f, scaled), 255.0f));  // 0 for values that are not numbers
+  return static_cast<std::uint8_t>(std::min(std::max(0.0f, scaled), 255.0f));  // NaN becomes 0
 }
 
 }  // namespace
@@ -21,7 +21,8 @@ Picture image_grid(const Tensor<float>& images, const ImageGridOptions& options)
           "a grid is made of images[count, height, width, channels], got the shape {}", images.shape());
   require(options.columns > 0 && options.padding >= 0, "a grid of {} columns and a padding of {} pixels does not exist",
           options.columns, options.padding);
-  require(options.low < options.high, "the values of a grid's images do not lie in [{}, {}]", options.low, options.high);
+  require(options.low < options.high, "the range of a grid's values, [{}, {}], is empty: .low must be below .high", options.low,
+          options.high);
   const std::int64_t count = images.dim(0);
   const ImageShape image{.height = images.dim(1), .width = images.dim(2), .channels = images.dim(3)};
   const std::int64_t columns = std::min(options.columns, count);

@@ -13,14 +13,14 @@
 namespace trireme::data {
 namespace {
 
-// What libpng knows while it reads. It reports an error by a jump out of its functions, so what calls these has no objects with
-// destructors: begin() and read_rows().
+// The state of a libpng decoder. libpng reports errors by longjmp(), so the functions that call it, begin() and read_rows(),
+// must not have objects with destructors.
 struct PngReading {
   png_structp png = nullptr;
   png_infop info = nullptr;
   const std::uint8_t* next = nullptr;
   std::size_t left = 0;
-  int bits = 0;  // of a channel of a pixel in the file
+  int bits = 0;  // bits per channel in the file
   int passes = 1;
   std::uint8_t* pixels = nullptr;
   std::size_t row_bytes = 0;
@@ -51,11 +51,11 @@ struct PngReading {
     png_read_info(png, info);
     bits = png_get_bit_depth(png, info);
     if (numbers) {
-      png_set_packing(png);  // less than 8 bits get a byte each
+      png_set_packing(png);  // expands less than 8 bits to a byte
     } else {
-      png_set_expand(png);  // palettes become colours, less than 8 bits become 8
+      png_set_expand(png);  // expands palettes to colours and less than 8 bits to 8
     }
-    png_set_strip_16(png);  // of 16 bits the upper 8 stay
+    png_set_strip_16(png);  // keeps the upper 8 of 16 bits
     png_set_strip_alpha(png);
     passes = png_set_interlace_handling(png);
     png_read_update_info(png, info);
@@ -107,7 +107,7 @@ Picture decode_png(std::span<const std::uint8_t> bytes, const Location& path, bo
 }
 
 std::vector<std::uint8_t> png_of(const Picture& picture, const Location& path) {
-  constexpr std::int64_t most_bytes = std::int64_t{1} << 31;  // libpng counts them in 32 bits
+  constexpr std::int64_t most_bytes = std::int64_t{1} << 31;  // libpng counts bytes in 32 bits
   require(picture.shape.numel() < most_bytes, "a picture of {} x {} pixels is too large for a PNG file", picture.shape.height,
           picture.shape.width);
   png_image image{};

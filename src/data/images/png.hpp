@@ -8,7 +8,7 @@
 
 namespace trireme::data {
 
-// The bytes of a picture's PNG file; `path` is for the errors. Throws Error{not_available} in a build without libpng.
+// Encodes a picture as PNG; `path` is used in errors. Throws Error{not_available} in a build without libpng.
 std::vector<std::uint8_t> png_of(const Picture& picture, const Location& path);
 
 }  // namespace trireme::data

@@ -22,7 +22,8 @@ constexpr double most_degrees = 30;
 constexpr double most_blend = 0.9;
 constexpr double most_lost_bits = 4;
 
-// From a place of the result to one of the image: the upper left corner is (0, 0), the middle of a pixel 1/2 beyond its own.
+// Maps a place in the result to a place in the image. The upper left corner is (0, 0), the centre of the first pixel (1/2,
+// 1/2).
 struct AffineMap {
   double down_by_down = 1;
   double down_by_right = 0;
@@ -45,7 +46,7 @@ AffineMap turn_about_centre(double degrees, const ImageShape& shape) {
           .right = centre_x + sine * centre_y - cosine * centre_x};
 }
 
-// Each pixel of the result is the one in which its middle comes to lie; zeros beyond the image.
+// Each pixel of the result takes the image's pixel that its centre maps to, or zeros outside of the image.
 void warp(Image image, const AffineMap& map) {
   const auto [height, width, channels] = image.shape;
   const std::vector<float> before(image.pixels.begin(), image.pixels.end());
@@ -72,10 +73,9 @@ void check(const RandAugment& augment, const ImageShape& shape) {
           augment.num_ops, most_operations);
   require(augment.num_magnitude_bins >= 2, "rand_augment: num_magnitude_bins {} is below 2", augment.num_magnitude_bins);
   require(augment.magnitude >= 0 && augment.magnitude < augment.num_magnitude_bins,
-          "rand_augment: the magnitude {} does not lie in [0, {}), the number of bins", augment.magnitude,
+          "rand_augment: the magnitude {} does not lie in [0, {}): it must be below num_magnitude_bins", augment.magnitude,
           augment.num_magnitude_bins);
-  require(shape.channels == 1 || shape.channels == 3,
-          "rand_augment: colours of images of {} channels are not known; it takes 1 or 3", shape.channels);
+  require(shape.channels == 1 || shape.channels == 3, "rand_augment: images must have 1 or 3 channels, got {}", shape.channels);
 }
 
 void apply(RandomOperation operation, double strength, int sign, Image image) {

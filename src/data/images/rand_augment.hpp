@@ -7,7 +7,7 @@
 
 namespace trireme::data {
 
-// The list that operations are drawn from.
+// The operations to draw from.
 enum class RandomOperation : std::uint8_t {
   identity,
   shear_x,
@@ -28,11 +28,11 @@ inline constexpr std::int64_t num_random_operations = 14;
 
 void check(const RandAugment& augment, const ImageShape& shape);
 
-// Changes an image of values in [0, 1]. `strength` is the share of the largest magnitude, in [0, 1]; `sign` -1 or 1, the
-// direction of those that have one.
+// Applies an operation to an image with values in [0, 1]. `strength`, in [0, 1], is the share of the largest magnitude; `sign`,
+// -1 or 1, is the direction, where the operation has one.
 void apply(RandomOperation operation, double strength, int sign, Image image);
 
-// The operations that are drawn for sample number `sample`.
+// Applies the operations that are drawn for sample `sample`.
 void apply(const RandAugment& augment, std::uint64_t seed, std::int64_t sample, Image image);
 
 }  // namespace trireme::data

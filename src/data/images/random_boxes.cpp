@@ -12,11 +12,11 @@ constexpr std::uint64_t crop_stream = hash_name("trireme.data.random_resized_cro
 constexpr std::uint64_t erasing_stream = hash_name("trireme.data.random_erasing");
 constexpr std::uint64_t box_attempts = 10;
 
-struct BoxDraw {  // beside two of each attempt
+struct BoxDraw {  // each attempt also takes two places, from 0 on
   enum : std::uint64_t { top = 2 * box_attempts, left, probability, count = 32 };
 };
 
-// Of a rectangle; its ratio is dividend / divisor.
+// The extents of a rectangle with ratio = dividend / divisor.
 struct Extents {
   std::int64_t dividend;
   std::int64_t divisor;
@@ -68,7 +68,7 @@ Box crop_box(const RandomResizedCrop& crop, const ImageShape& shape, std::uint64
   } else if (width / height > crop.ratio[1]) {
     box.width = static_cast<std::int64_t>(std::nearbyint(height * crop.ratio[1]));
   }
-  box.height = std::max<std::int64_t>(box.height, 1);  // of a line of pixels that is thinner than any ratio
+  box.height = std::max<std::int64_t>(box.height, 1);  // for images that are one pixel thin
   box.width = std::max<std::int64_t>(box.width, 1);
   box.top = (shape.height - box.height) / 2;
   box.left = (shape.width - box.width) / 2;

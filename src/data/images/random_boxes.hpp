@@ -22,11 +22,11 @@ struct Box {
 void check(const RandomResizedCrop& crop);
 void check(const RandomErasing& erasing);
 
-// What is drawn for sample number `sample`.
+// The boxes that are drawn for sample `sample`.
 Box crop_box(const RandomResizedCrop& crop, const ImageShape& shape, std::uint64_t seed, std::int64_t sample);
 Box erased_box(const RandomErasing& erasing, const ImageShape& shape, std::uint64_t seed, std::int64_t sample);  // empty: none
 
-// A box around a pixel, with a share of the image's area where it does not reach beyond the image.
+// A box around a pixel with this share of the image's area, clipped to the image.
 Box box_around(std::int64_t row, std::int64_t column, double share, const ImageShape& shape);
 
 }  // namespace trireme::data

@@ -14,7 +14,7 @@
 namespace trireme::data {
 namespace {
 
-// One channel of three that are the same.
+// Reduces three equal channels to one. Throws Error where they differ.
 Picture single_channel(Picture picture, const Location& path) {
   if (picture.shape.channels == 1) return picture;
   Picture single{.shape = picture.shape, .pixels = {}};
@@ -26,7 +26,7 @@ Picture single_channel(Picture picture, const Location& path) {
           {.code = ErrorCode::corrupt_file,
            .message = fmt::format("the image has colours, not numbers: a pixel is ({}, {}, {})", pixel[0], pixel[1], pixel[2]),
            .path = path.string(),
-           .hint = "save it with a palette, or as grey values that are the numbers of classes"});
+           .hint = "save it with a palette, or with the class numbers as grey values"});
     }
     single.pixels.push_back(pixel[0]);
   }
@@ -38,9 +38,9 @@ void check(const ImageOptions& options) {
   require(height >= 0 && width >= 0 && (width == 0 || height <= most_pixels / width),
           "an image can't be resized to {} x {} pixels", height, width);
   require(channels == 0 || channels == 1 || channels == 3, "images have 1 channel or 3, got {}", channels);
-  require(!numbers || channels < 3, "the numbers of an image have one channel, not {}", channels);
+  require(!numbers || channels < 3, "with .numbers an image has one channel, not {}", channels);
   require(!numbers || (height == 0 && width == 0) || resampling == Resampling::nearest,
-          "numbers of classes have no mean: resize them by .resampling = data::Resampling::nearest");
+          "class numbers can't be blended: with .numbers set .resampling = data::Resampling::nearest");
 }
 
 }  // namespace

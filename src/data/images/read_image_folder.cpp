@@ -45,7 +45,7 @@ std::vector<LabelledFile> find_files(const std::vector<Location>& folders, const
     const auto found = std::ranges::find(classes, folder.name());
     if (found == classes.end()) {
       refuse_folder(
-          folder, "the folder is none of the classes",
+          folder, "the folder's name is not among the classes",
           fmt::format("the classes are {}",
                       fmt::join(classes.begin(), classes.begin() + std::min<std::ptrdiff_t>(30, std::ssize(classes)), ", ")));
     }
@@ -59,7 +59,7 @@ std::vector<LabelledFile> find_files(const std::vector<Location>& folders, const
   return files;
 }
 
-// What an image of this shape is resized to.
+// The shape to which an image of this shape is resized.
 ImageShape resized_shape(const ImageShape& shape, const ImageFolderOptions& options) {
   const auto& [height, width, shorter, resampling] = options.resizing;
   if (shorter == 0) {
@@ -76,8 +76,8 @@ void check_resizing(const ImageFolderOptions& options) {
                                 : (height == 0 || height >= options.height) && (width == 0 || width >= options.width);
   const bool exist = std::min({height, width, shorter}) >= 0 && std::max({height, width, shorter}) <= most_pixels;
   require(fits && exist,
-          "images are resized to {} x {} pixels, or {} of their shorter side, of which a centre of {} x {} can't be taken",
-          height, width, shorter, options.height, options.width);
+          "resized to {} x {} pixels, or to {} on the shorter side, images are too small for a centre crop of {} x {}", height,
+          width, shorter, options.height, options.width);
 }
 
 Picture read_taken(const Location& path, const ImageFolderOptions& options) {
@@ -89,7 +89,7 @@ Picture read_taken(const Location& path, const ImageFolderOptions& options) {
   return centre_of(picture, options.height, options.width);
 }
 
-// What this rank reads of them.
+// Keeps the files that this rank reads.
 void take_share(std::vector<LabelledFile>& files, const ImageFolderOptions& options) {
   const Range share = share_of(std::ssize(files), options.index, options.count);
   files.erase(files.begin() + share.end, files.end());
@@ -104,7 +104,7 @@ ImageFolder read_image_folder(const Location& path, const ImageFolderOptions& op
   check_resizing(options);
   require(options.channels == 1 || options.channels == 3, "images have 1 channel or 3, got {}", options.channels);
   require(options.count > 0 && options.index >= 0 && options.index < options.count,
-          "the share of rank {} of {} does not exist: set .index from 0 on and .count above it", options.index, options.count);
+          "rank {} of {} does not exist: .index must lie in [0, .count)", options.index, options.count);
   const std::vector<Location> folders = class_folders(path);
   std::vector<std::string> classes = options.classes.empty() ? names_of(folders) : options.classes;
   std::vector<LabelledFile> files = find_files(folders, classes);

@@ -16,7 +16,7 @@
 namespace trireme::data {
 namespace {
 
-constexpr std::size_t most_named = 10;  // files in a message
+constexpr std::size_t most_named = 10;  // names listed in a message
 
 using FilesByName = std::map<std::string, Location>;
 
@@ -30,7 +30,7 @@ struct ImagePair {
   throw Error({.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path.string(), .hint = std::move(hint)});
 }
 
-// Without the ending.
+// The path below the folder, without the extension.
 std::string name_below(const Location& folder, const Location& file) {
   std::string name = file.string().substr(folder.string().size());
   name.erase(0, name.find_first_not_of('/'));
@@ -38,7 +38,7 @@ std::string name_below(const Location& folder, const Location& file) {
   return name;
 }
 
-// By their names below the folder, without the ending and the suffix before it. `belongs` is asked for the whole name.
+// The files of a folder for which belongs(name) is true, by their name without the suffix.
 FilesByName files_by_name(const Location& folder, const std::string& suffix, const auto& belongs) {
   FilesByName files;
   for (const Location& file : files_below(folder)) {
@@ -55,7 +55,7 @@ FilesByName files_by_name(const Location& folder, const std::string& suffix, con
   return files;
 }
 
-// Names that are not among others, as a part of a message.
+// Part of a message: lists the names in `files` that `others` lack.
 std::string names_missing(const FilesByName& files, const FilesByName& others, const char* what, const char* lack) {
   std::vector<std::string> names;
   for (const auto& [name, file] : files) {
@@ -71,8 +71,8 @@ std::string names_missing(const FilesByName& files, const FilesByName& others, c
 }
 
 std::vector<ImagePair> find_pairs(const Location& images, const Location& masks, const std::string& suffix) {
-  const bool together = is_same(images, masks);  // then the suffix alone tells which are masks
-  require(!together || !suffix.empty(), "images and masks lie in one folder, {}: say by .mask_suffix which are masks",
+  const bool together = is_same(images, masks);  // then only the suffix tells which files are masks
+  require(!together || !suffix.empty(), "images and masks are in the same folder, {}: set .mask_suffix to what marks the masks",
           images.string());
   const auto is_mask = [&](const std::string& name) { return !together || name.ends_with(suffix); };
   const auto is_image = [&](const std::string& name) { return !together || !name.ends_with(suffix); };
@@ -84,7 +84,7 @@ std::vector<ImagePair> find_pairs(const Location& images, const Location& masks,
   message += without_image;
   if (!message.empty()) {
     refuse_pairs(masks, message,
-                 fmt::format("a mask has the name of its image in {}, and .mask_suffix behind it", images.string()));
+                 fmt::format("a mask needs the name of its image in {}, followed by .mask_suffix", images.string()));
   }
   std::vector<ImagePair> pairs;
   for (auto& [name, file] : image_files) {
@@ -99,20 +99,20 @@ void check_pair_options(const ImagePairOptions& options) {
           options.width);
   require(options.channels == 1 || options.channels == 3, "images have 1 channel or 3, got {}", options.channels);
   require(options.count > 0 && options.index >= 0 && options.index < options.count,
-          "the share of rank {} of {} does not exist: set .index from 0 on and .count above it", options.index, options.count);
+          "rank {} of {} does not exist: .index must lie in [0, .count)", options.index, options.count);
 }
 
-// Both resized.
+// Reads an image and its mask and resizes both.
 std::pair<Picture, Picture> read_pair(const ImagePair& pair, const ImagePairOptions& options) {
   Picture image = read_image(pair.image, {.channels = options.channels});
   Picture mask = read_image(pair.mask, {.numbers = true});
   if (image.shape.height != mask.shape.height || image.shape.width != mask.shape.width) {
     throw Error({.code = ErrorCode::corrupt_file,
-                 .message = fmt::format("the extents of a mask are not those of its image, {}", pair.image.string()),
+                 .message = fmt::format("a mask differs in size from its image, {}", pair.image.string()),
                  .path = pair.mask.string(),
                  .wanted = fmt::format("{} x {} pixels", image.shape.height, image.shape.width),
                  .had = fmt::format("{} x {}", mask.shape.height, mask.shape.width),
-                 .hint = "resize the mask without blending, or turn it as its image"});
+                 .hint = "resize the mask without blending, or rotate it like its image"});
   }
   return {resized(std::move(image), options.height, options.width, options.resampling),
           resized(std::move(mask), options.height, options.width, Resampling::nearest)};

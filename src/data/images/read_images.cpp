@@ -12,7 +12,7 @@
 namespace trireme::data {
 namespace {
 
-// The file itself or packed; empty where there is neither.
+// The file, plain or as .gz; empty where there is neither.
 Location find_packed(const Location& folder, const std::string& name) {
   for (const Location& path : {folder / name, folder / (name + ".gz")}) {
     if (file_system_of(path)->exists(path)) return path;
@@ -29,7 +29,7 @@ std::optional<ImageDataset> read_mnist_part(const Location& folder, const std::s
   return read_mnist(images, labels.empty() ? folder / (part + "-labels-idx1-ubyte") : labels);
 }
 
-// The records in `path`, a file or a folder, whose files begin with `part`.
+// Reads the file `path`, or the .bin files of the folder `path` whose names begin with `part`.
 std::optional<ImageDataset> read_cifar10_part(const Location& path, std::string_view part) {
   if (!is_folder(path)) return read_cifar10({path});
   std::vector<Location> files;
@@ -44,7 +44,7 @@ std::optional<ImageDataset> read_cifar10_part(const Location& path, std::string_
   throw Error({.code = ErrorCode::io, .message = message, .path = path.string(), .hint = hint});
 }
 
-// Of the kind that is trained on.
+// Test images of the same kind as the training images.
 std::optional<ImageDataset> find_test_images(const Location& path, bool of_mnist) {
   return of_mnist ? read_mnist_part(path, "t10k") : read_cifar10_part(path, "test_batch");
 }
@@ -55,8 +55,8 @@ std::optional<ImageDataset> find_test_images(const Location& path, bool of_mnist
            of_mnist ? "name a folder with t10k-images-idx3-ubyte" : "name a folder with test_batch.bin, or such a file");
   }
   refuse(path,
-         of_mnist ? "the test images are CIFAR-10's, and those to train on MNIST's"
-                  : "the test images are MNIST's, and those to train on CIFAR-10's",
+         of_mnist ? "the test images are CIFAR-10's, but the training images are MNIST's"
+                  : "the test images are MNIST's, but the training images are CIFAR-10's",
          "name test images of the same kind");
 }
 

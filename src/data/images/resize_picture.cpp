@@ -8,16 +8,16 @@
 namespace trireme::data {
 namespace {
 
-// Weights are whole numbers of 2^-22: a sum of them and bytes fits into 32 bits.
+// Weights are fixed-point numbers in units of 2^-22: a sum of weight * byte fits into 32 bits.
 constexpr int weight_bits = 32 - 8 - 2;
 
-// The pixels that a pixel of the result is a mean of.
+// The input pixels of an output pixel, from `first` on, and their weights.
 struct Taps {
   std::int64_t first;
   std::vector<std::int32_t> weights;
 };
 
-// What a pixel weighs at a distance from its place: a triangle, or the cubic of Keys 1981 with a = -0.5.
+// The weight of an input pixel by its distance: a triangle, or the cubic of Keys 1981 with a = -0.5.
 double weight_at(double distance, Resampling resampling) {
   const double x = std::abs(distance);
   if (resampling == Resampling::bilinear) return x < 1 ? 1 - x : 0;
@@ -26,7 +26,7 @@ double weight_at(double distance, Resampling resampling) {
   return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
 
-// Of each of `to` pixels along a line of `from`: weights around its place, of distances in pixels of the larger of the two.
+// The taps of each of `to` output pixels on a line of `from` input pixels. Distances are in pixels of the smaller image.
 std::vector<Taps> taps_of(std::int64_t from, std::int64_t to, Resampling resampling) {
   const double scale = static_cast<double>(from) / static_cast<double>(to);
   const double unit = std::max(scale, 1.0);
@@ -51,7 +51,7 @@ std::vector<Taps> taps_of(std::int64_t from, std::int64_t to, Resampling resampl
   return all;
 }
 
-// Along one of the dims: `outer` lines, whose pixels are `inner` bytes.
+// Resizes one dim: `outer` lines of `from` pixels of `inner` bytes.
 std::vector<std::uint8_t> resample(const std::vector<std::uint8_t>& pixels, std::int64_t outer, std::int64_t from,
                                    std::int64_t to, std::int64_t inner, Resampling resampling) {
   std::vector<std::uint8_t> result(static_cast<std::size_t>(outer * to * inner));
@@ -71,7 +71,7 @@ std::vector<std::uint8_t> resample(const std::vector<std::uint8_t>& pixels, std:
   return result;
 }
 
-// The pixel below the middle of each of `to` pixels; added up, as PIL does.
+// The input pixel at the centre of each of `to` output pixels. Adds up the centres as PIL does, to round alike.
 std::vector<std::int64_t> nearest_places(std::int64_t from, std::int64_t to) {
   const double scale = static_cast<double>(from) / static_cast<double>(to);
   std::vector<std::int64_t> places;
@@ -106,7 +106,8 @@ Picture resized(Picture picture, std::int64_t height, std::int64_t width, Resamp
     shape.height = height;
   };
   if (resampling == Resampling::nearest) return nearest(picture, height, width);
-  // Bytes are rounded in between, so the order is PIL 13's: columns, if they lose more than twice what rows lose.
+  // The first pass rounds to bytes, so the order must be PIL 13's: columns first if the height shrinks by more than twice what
+  // the width does.
   const bool columns_first = shape.height > height && shape.height - height > 2 * (shape.width - width);
   if (columns_first) resize_columns();
   if (width != shape.width) {

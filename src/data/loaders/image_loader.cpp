@@ -26,7 +26,7 @@ std::int64_t ImageLoader::image_of(std::int64_t sample) const {
   return order(sample % dataset_.count());
 }
 
-// The sample before this one in its step; of the first, the last.
+// The previous sample of the step; for the first sample, the last one.
 std::int64_t ImageLoader::partner_of(std::int64_t sample) const {
   const std::int64_t first = sample - sample % batch_size();
   if (sample > first) return sample - 1;

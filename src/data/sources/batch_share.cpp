@@ -17,7 +17,7 @@ BatchShare::BatchShare(const BatchOptions& options) : batch_size_(options.batch_
           count);
   require(micro_batch_size >= 0, "the micro-batch size {} is below 0", micro_batch_size);
   require(batch_size % count == 0 || micro_batch_size == 0,
-          "a batch of {} samples cannot be shared equally by {} ranks, in micro-batches of {}; use a multiple of {}, or no "
+          "a batch of {} samples cannot be shared equally by {} ranks in micro-batches of {}; use a multiple of {}, or no "
           "micro-batches",
           batch_size, count, micro_batch_size, count * std::max<std::int64_t>(1, micro_batch_size));
   const Range share = share_of(batch_size, index, count);
@@ -35,7 +35,7 @@ BatchShare::BatchShare(const BatchOptions& options) : batch_size_(options.batch_
 std::int64_t BatchShare::first_sample(std::int64_t step, std::int64_t micro_batch) const {
   require(step >= 0, "steps are numbered from 0, got {}", step);
   require(step < std::numeric_limits<std::int64_t>::max() / batch_size_,
-          "the samples of step {} have no numbers: it is too large", step);
+          "step {} is too large: the numbers of its samples overflow", step);
   require(micro_batch >= 0 && micro_batch < num_micro_batches(), "micro-batch {} does not exist, a step has {}", micro_batch,
           num_micro_batches());
   return step * batch_size_ + first_row_ + micro_batch * micro_batch_size_;

@@ -13,7 +13,7 @@
 namespace trireme::data {
 namespace {
 
-// Keeps what the first item threw, by its place. Items before it go on, since they may throw too.
+// Keeps the exception of the item with the smallest index. Items before it still run, since they may throw too.
 class FirstFailedItem {
  public:
   void run(std::int64_t item, const std::function<void(std::int64_t)>& action) noexcept {

@@ -12,15 +12,14 @@
 namespace trireme::data {
 namespace {
 
-// The shares of a smaller last batch of `rest` items, if it can be shared as the others are: by all ranks, in as many
-// micro-batches.
+// The shares of a smaller last batch of `rest` items, if all ranks can share it equally in the same number of micro-batches.
 std::optional<BatchOptions> shares_of_rest(std::int64_t rest, std::int64_t num_micro_batches, const BatchOptions& batch) {
   const std::int64_t parts = batch.count * num_micro_batches;
   if (rest % parts != 0 || batch.batch_size % batch.count != 0) return std::nullopt;
   return BatchOptions{.batch_size = rest, .micro_batch_size = rest / parts, .index = batch.index, .count = batch.count};
 }
 
-// The largest batch size up to that of `batch` whose last batch can be shared; 0 where none can.
+// The largest batch size, at most that of `batch`, for which the last batch can be shared; 0 if there is none.
 std::int64_t batch_size_that_fits(std::int64_t dataset_size, const BatchOptions& batch) {
   const std::int64_t unit = batch.count * std::max<std::int64_t>(1, batch.micro_batch_size);
   for (std::int64_t size = batch.batch_size / unit * unit; size > 0; size -= unit) {
@@ -101,7 +100,7 @@ SampledItems DatasetSampler::items(std::int64_t step, std::int64_t micro_batch) 
   SampledItems items{.indices = {}, .first_sample = place.first_sample};
   items.indices.reserve(static_cast<std::size_t>(place.rows));
   for (std::int64_t row = 0; row < place.rows; ++row) {
-    const std::int64_t position = place.position + row;  // in later epochs too, where batches are filled
+    const std::int64_t position = place.position + row;  // goes on into the next epoch where batches are filled
     const Permutation order(size_, seed_, static_cast<std::uint64_t>(place.epoch + position / size_));
     items.indices.push_back(order_ == Order::shuffled ? order(position % size_) : position % size_);
   }

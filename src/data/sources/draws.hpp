@@ -6,8 +6,8 @@
 
 namespace trireme::data {
 
-// The random numbers of one sample: each has a place of its own in [0, places), so that one transform changes nothing for the
-// others.
+// The random numbers of one sample. Each transform draws from its own places in [0, places), so that transforms do not affect
+// each other.
 class Draws {
  public:
   Draws(std::uint64_t seed, std::uint64_t stream, std::int64_t sample, std::uint64_t places)

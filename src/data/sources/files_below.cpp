@@ -18,7 +18,7 @@ namespace {
                .hint = std::move(hint)});
 }
 
-// `above`: the folder's own place and those of the folders that it was reached through, without links.
+// `above`: the resolved paths of the folder and of the folders that it was reached through.
 void add_files_below(const Location& folder, std::vector<Location>& above, std::vector<Location>& files) {
   Location place = file_system_of(folder)->real(folder);
   if (std::ranges::find(above, place) != above.end())
@@ -45,7 +45,7 @@ std::vector<FolderEntry> content_of_folder(const Location& folder) {
 bool leads_to_folder(const Location& folder, const FolderEntry& entry) {
   if (entry.kind != FileKind::none) return entry.kind == FileKind::folder;
   const Location location = folder / entry.name;
-  const FileKind kind = file_system_of(location)->kind_of(location);  // throws where it can't be looked at
+  const FileKind kind = file_system_of(location)->kind_of(location);  // throws where it can't be read
   if (kind == FileKind::none) refuse_link(location, "the link leads to no file and no folder", 0, "mend the link or remove it");
   return kind == FileKind::folder;
 }

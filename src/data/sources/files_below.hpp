@@ -6,14 +6,14 @@
 
 namespace trireme::data {
 
-// What a folder holds, sorted by name, but for hidden names, which begin with a dot. Throws Error{io}.
+// The entries of a folder without hidden names (those that begin with a dot), sorted by name. Throws Error{io}.
 std::vector<FolderEntry> content_of_folder(const Location& folder);
 
-// Whether what a folder holds is a folder or a link to one. Throws Error{io} for a link that leads nowhere or in a circle.
+// Whether an entry of a folder is a folder or a link to one. Throws Error{io} for a broken or circular link.
 bool leads_to_folder(const Location& folder, const FolderEntry& entry);
 
-// The regular files in a folder and its subfolders, sorted by name, linked ones too, but for hidden names. Pipes, sockets and
-// devices are passed over. Throws Error{io}, also for a link to a folder that it lies in.
+// The regular files in a folder and its subfolders, sorted by name. Follows links; skips hidden names, pipes, sockets and
+// devices. Throws Error{io}, also for a link to a folder that it lies in.
 std::vector<Location> files_below(const Location& folder);
 
 }  // namespace trireme::data

@@ -11,8 +11,8 @@
 namespace trireme::data {
 namespace {
 
-constexpr int gzip_windows = 15 + 16;                          // the largest window, in gzip's format
-constexpr std::size_t largest_request = std::size_t{1} << 30;  // zlib counts in unsigned int
+constexpr int gzip_windows = 15 + 16;                          // the largest window, plus 16 for gzip's format
+constexpr std::size_t largest_request = std::size_t{1} << 30;  // zlib counts bytes in unsigned int
 
 [[noreturn]] void refuse(const Location& path, std::string message) {
   throw Error(

@@ -9,8 +9,8 @@
 
 namespace trireme::data {
 
-// The unpacked content of a gzip file (RFC 1952), given its bytes; `path` is for the errors. Throws Error{corrupt_file}, and
-// Error{not_available} in a build without zlib.
+// Unpacks the bytes of a gzip file (RFC 1952); `path` is used in errors. Throws Error{corrupt_file}, and Error{not_available}
+// in a build without zlib.
 std::vector<std::uint8_t> gunzip(std::span<const std::uint8_t> bytes, const Location& path);
 
 }  // namespace trireme::data

@@ -9,7 +9,7 @@
 namespace trireme::data {
 namespace {
 
-constexpr int rounds = 6;  // from four on, a Feistel network of random functions can't be told from a random permutation
+constexpr int rounds = 6;  // from four on, a Feistel network of random functions is as good as a random permutation
 constexpr int min_half_bits = 4;
 constexpr std::uint64_t stream_name = hash_name("trireme.data.permutation");
 
@@ -21,8 +21,8 @@ Permutation::Permutation(std::int64_t size, std::uint64_t seed, std::uint64_t ep
   half_bits_ = std::max(min_half_bits, (static_cast<int>(std::bit_width(size_ - 1)) + 1) / 2);
 }
 
-// The network permutes 2^(2 half_bits) values, of which size_ are wanted: walking on from an unwanted one, which lies on the
-// same cycle, ends at a wanted one that no other position reaches.
+// The network permutes [0, 2^(2 half_bits)), which is larger than [0, size_). Applies it again until the value is below size_
+// (cycle walking): this is still a permutation, since each value lies on the same cycle as its position.
 std::int64_t Permutation::operator()(std::int64_t position) const {
   require(position >= 0 && static_cast<std::uint64_t>(position) < size_, "the position {} does not lie in [0, {})", position,
           size_);

@@ -8,7 +8,7 @@
 namespace trireme::data {
 namespace {
 
-// Each name as a number; none where one is a text.
+// All names as numbers; empty where a name is not a number.
 std::vector<DecimalNumber> all_as_numbers(const std::vector<std::string>& names, char decimal) {
   std::vector<DecimalNumber> numbers;
   for (const std::string& name : names) {
@@ -44,7 +44,7 @@ std::vector<std::string> CsvCategories::names() const {
   std::vector<std::string> texts = keys_of(different_);
   const auto numbers = all_as_numbers(texts, decimal_);
   if (numbers.empty()) return texts;
-  std::map<DecimalNumber, std::string> by_number;  // of equal numbers the first text
+  std::map<DecimalNumber, std::string> by_number;  // keeps the first text of equal numbers
   for (std::size_t i = 0; i < texts.size(); ++i) by_number.emplace(numbers[i], std::move(texts[i]));
   std::vector<std::string> names;
   for (auto& [number, name] : by_number) names.push_back(std::move(name));

@@ -10,23 +10,23 @@
 
 namespace trireme::data {
 
-// The values of a column that are names. Names that are all numbers are ordered by these, and "1" is "1.0"; others by their
-// bytes. `decimal` stands before the fraction of a number.
+// The names in a column of classes or categories. Where all names are numbers they are sorted by value, and "1" equals "1.0";
+// otherwise they are sorted by their bytes. `decimal` is the decimal mark of numbers.
 class CsvCategories {
  public:
   explicit CsvCategories(char decimal) : decimal_(decimal) {}
 
   void add(std::string_view value);
-  bool holds_a_fraction() const;  // all are numbers, some not whole
+  bool holds_a_fraction() const;  // all names are numbers and some are not whole
 
-  std::vector<std::string> names() const;  // in their order
-  // Of each value that was added its place among names, which may be another column's; std::nullopt where one is not there, and
-  // then it is in `unknown`.
+  std::vector<std::string> names() const;  // sorted
+  // The index in `names` of each added value. Where `names`, possibly those of another table, lack a value: returns
+  // std::nullopt and stores the value in `unknown`.
   std::optional<std::vector<std::int32_t>> places(const std::vector<std::string>& names, std::string& unknown) const;
 
  private:
   char decimal_;
-  std::map<std::string, std::int32_t, std::less<>> different_;  // numbered as they appear
+  std::map<std::string, std::int32_t, std::less<>> different_;  // distinct values, numbered in order of appearance
   std::vector<std::int32_t> values_;
 };
 

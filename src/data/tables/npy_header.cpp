@@ -20,7 +20,7 @@ using namespace std::string_view_literals;
 constexpr std::string_view npy_magic = "\x93NUMPY"sv;
 constexpr std::uint64_t most_header_bytes = 1 << 20;
 
-// The text {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, in any order of its keys.
+// Parses a text like {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, with the keys in any order.
 class NpyDescription {
  public:
   NpyDescription(std::string_view text, const Location& path) : rest_(text), path_(path) {}
@@ -54,7 +54,7 @@ class NpyDescription {
  private:
   [[noreturn]] void refuse() const { refuse_npy(path_, "the header of the array is damaged", "save it again by numpy.save"); }
 
-  char begins() {  // behind blanks; zero at the end
+  char begins() {  // the next character after blanks; zero at the end
     rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\n"), rest_.size()));
     return rest_.empty() ? '\0' : rest_.front();
   }
@@ -117,8 +117,9 @@ NpyHeader read_npy_header(const InputFile& file, const Location& path) {
   file.read_at(std::as_writable_bytes(std::span(start)).first(std::min<std::uint64_t>(bytes, start.size())), 0);
   if (!std::string_view(reinterpret_cast<const char*>(start.data()), start.size()).starts_with(npy_magic)) {
     const bool is_zip = start[0] == 'P' && start[1] == 'K';
-    refuse_npy(path, is_zip ? "the file is an archive of several arrays (npz)" : "the file is no array of numpy.save",
-               is_zip ? "unpack it, each array is an npy file: unzip FILE" : "save one array by numpy.save");
+    refuse_npy(path,
+               is_zip ? "the file is an archive of several arrays (npz)" : "the file is not an array written by numpy.save",
+               is_zip ? "unpack it with unzip FILE: each array is an npy file" : "save one array by numpy.save");
   }
   const int version = start[6];
   if (version < 1 || version > 3) refuse_npy(path, fmt::format("the array's format has the version {}", version));

@@ -9,11 +9,11 @@
 namespace trireme::data {
 namespace {
 
-constexpr std::int64_t largest_exponent = 1'000'000'000'000'000;  // far from where sums of exponents would overflow
+constexpr std::int64_t largest_exponent = 1'000'000'000'000'000;  // small enough that sums of exponents do not overflow
 
 bool is_digit(char character) { return character >= '0' && character <= '9'; }
 
-// What is behind the e of "1e-5".
+// Parses the exponent: what follows the e in "1e-5".
 std::optional<std::int64_t> exponent_in(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   std::int64_t exponent = 0;

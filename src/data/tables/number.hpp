@@ -8,21 +8,21 @@
 
 namespace trireme::data {
 
-// A number with every digit of its text: 0.digits times ten to the power of point. No zeros at either end of the digits.
+// An exact decimal number: 0.digits * 10^point, without leading and trailing zeros in digits.
 struct DecimalNumber {
   bool negative = false;
   std::int64_t point = 0;
-  std::string digits = {};  // none: zero
+  std::string digits = {};  // empty: zero
 
   bool is_whole() const { return point >= static_cast<std::int64_t>(digits.size()); }
   bool operator==(const DecimalNumber&) const = default;
   std::strong_ordering operator<=>(const DecimalNumber& other) const;
 };
 
-// What a value of a CSV file says; `decimal` stands before its fraction. None for a text, and here for inf and nan too.
+// Parses a value of a CSV file; `decimal` is its decimal mark. Returns std::nullopt for text, inf and nan.
 std::optional<DecimalNumber> decimal_in(std::string_view text, char decimal = '.');
 
-// The same as the nearest double; inf and nan are numbers.
+// Parses a value as the nearest double, also inf and nan. Returns std::nullopt for text.
 std::optional<double> number_in(std::string_view text, char decimal = '.');
 
 }  // namespace trireme::data

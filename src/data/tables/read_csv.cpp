@@ -20,17 +20,17 @@
 namespace trireme::data {
 namespace {
 
-constexpr std::size_t most_categories = 1000;  // of a column; more are names of the rows rather than categories
-constexpr std::size_t most_listed = 30;        // columns in a message
-constexpr double no_number = std::numeric_limits<double>::quiet_NaN();  // until its column's mean is known
+constexpr std::size_t most_categories = 1000;  // in a column; a column with more has names of rows, not categories
+constexpr std::size_t most_listed = 30;        // columns listed in a message
+constexpr double no_number = std::numeric_limits<double>::quiet_NaN();  // a missing value, until its column's mean is known
 
 enum class ColumnRole : std::uint8_t { number, category, label, target, ignored };
 
 struct CsvColumn {
   std::string name;
   ColumnRole role = ColumnRole::number;
-  std::vector<double> numbers = {};  // of a number or target
-  CsvCategories categories;          // of a category or label
+  std::vector<double> numbers = {};  // of a column of numbers or targets
+  CsvCategories categories;          // of a column of categories or labels
 };
 
 std::vector<float> floats_of(const std::vector<double>& numbers) {
@@ -42,7 +42,7 @@ std::vector<float> floats_of(const std::vector<double>& numbers) {
 
 bool is_float(double number) { return static_cast<double>(static_cast<float>(number)) == number; }
 
-// Those of numbers are their columns'. A category's gets a number where it is taken.
+// A column of numbers gives its name to its feature. The name of a category's feature gets a number where it is taken.
 std::vector<std::string> names_of_features(const std::vector<TableColumn>& columns) {
   std::set<std::string> taken;
   for (const TableColumn& column : columns) {
@@ -126,7 +126,7 @@ class CsvReading {
 
   void choose(const std::string& name, ColumnRole role, const char* option) {
     CsvColumn& column = find(name, option);
-    require(column.role == ColumnRole::number, "the column \"{}\" of {} has two uses; {} names it too", name, path_.string(),
+    require(column.role == ColumnRole::number, "the column \"{}\" of {} has two roles; {} names it too", name, path_.string(),
             option);
     column.role = role;
   }
@@ -138,7 +138,7 @@ class CsvReading {
     for (const std::string& name : options_.ignored) choose(name, ColumnRole::ignored, ".ignored");
     for (const CsvColumn& column : columns_) {
       if (column.role != ColumnRole::number || !column.name.starts_with("Unnamed: ")) continue;
-      refuse("a column has no name, as the numbers of rows that pandas writes",
+      refuse("a column has no name; pandas writes row numbers like this",
              fmt::format("leave it out: .ignored = {{\"{}\"}}, or name it in the file", column.name));
     }
     if (std::ranges::none_of(columns_, [](const CsvColumn& column) { return is_feature(column); })) {
@@ -180,7 +180,7 @@ class CsvReading {
                    "missing value, set .missing_values");
     }
     if (missing && column.role != ColumnRole::number) {
-      refuse_value(column, fmt::format("a missing value, \"{}\", of which there is no mean to use", text),
+      refuse_value(column, fmt::format("a missing value, \"{}\", in a column that has no mean", text),
                    "leave such rows out by .missing = MissingValues::rows_dropped");
     }
     if (column.role == ColumnRole::category || column.role == ColumnRole::label) {
@@ -202,8 +202,8 @@ class CsvReading {
                       decimal, column.name));
     }
     if (!(std::abs(*number) <= std::numeric_limits<float>::max())) {
-      refuse_value(column, fmt::format("\"{}\" is no finite number of a float", text.substr(0, 60)),
-                   "values that are missing are named by .missing_values");
+      refuse_value(column, fmt::format("\"{}\" is not finite as a float", text.substr(0, 60)),
+                   "if it marks a missing value, add it to .missing_values");
     }
     return *number;
   }
@@ -226,16 +226,15 @@ class CsvReading {
     const std::int64_t count = rows_ - std::ranges::count_if(column.numbers, misses);
     if (count == rows_) return;
     if (count == 0) {
-      refuse(fmt::format("the column \"{}\" has no values, of which there is no mean", column.name),
-             "leave it out by .ignored");
+      refuse(fmt::format("the column \"{}\" has no values to take the mean of", column.name), "leave it out by .ignored");
     }
     const double first = *std::ranges::find_if_not(column.numbers, misses);
-    double sum = 0;  // of differences from a value, which lose nothing where numbers are large
+    double sum = 0;  // of differences from the first value, which keeps precision for large numbers
     for (const double number : column.numbers) sum += misses(number) ? 0 : number - first;
     std::ranges::replace_if(column.numbers, misses, first + sum / static_cast<double>(count));
   }
 
-  // The names of a column's values: its own, or those that it has in the table that it has to be like.
+  // The names of a column's values: from the column itself, or from `like`.
   std::vector<std::string> names_of(const CsvColumn& column) const {
     if (like_ == nullptr) return column.categories.names();
     if (column.role == ColumnRole::label) return like_->class_names();
@@ -251,13 +250,14 @@ class CsvReading {
     std::string unknown;
     auto places = column.categories.places(names, unknown);
     if (!places) {
-      refuse(fmt::format("the column \"{}\" holds \"{}\", which the first table does not have there", column.name, unknown),
-             "read both from one file, or leave such rows out");
+      refuse(fmt::format("the column \"{}\" holds \"{}\", which this column of the first table does not have", column.name,
+                         unknown),
+             "read both tables from one file, or leave such rows out");
     }
     return *std::move(places);
   }
 
-  // What is no feature, and the columns of those that are.
+  // Everything but the features: labels, targets, columns and names.
   TableContent described() {
     TableContent content;
     for (CsvColumn& column : columns_) {
@@ -296,7 +296,7 @@ class CsvReading {
       content.features[at] = static_cast<float>(number);
       if (is_rounded) content.unrounded[at] = number;
     };
-    std::size_t first = 0;  // of the column's features
+    std::size_t first = 0;  // index of the column's first feature
     auto of_feature = content.columns.begin();
     for (CsvColumn& column : columns_) {
       if (!is_feature(column)) continue;

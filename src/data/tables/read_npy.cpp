@@ -23,10 +23,10 @@
 namespace trireme::data {
 namespace {
 
-// Elements as a file has them.
+// The elements of an array, as stored in the file.
 struct NpyElements {
   const std::byte* first;
-  bool swapped;  // bytes of an element are in the other order than here
+  bool swapped;  // the file has the other byte order than this machine
   std::vector<std::int64_t> dims;
   bool columns_first;
 
@@ -37,7 +37,7 @@ struct NpyElements {
   }
 };
 
-// Calls visit(place) for the elements in row-major order, with their places in the file.
+// Calls visit(place) for all elements in row-major order; `place` is the element's place in the file.
 void each_place(const NpyElements& elements, const auto& visit) {
   const std::int64_t count = elements.count();
   if (!elements.columns_first) {
@@ -70,7 +70,7 @@ From element_at(const NpyElements& elements, std::int64_t place) {
   return std::bit_cast<From>(bytes);
 }
 
-// Whether T holds the number, rounded where T is no whole number.
+// Whether the number is in the range of T. Floating-point types round it.
 template <typename T, typename From>
 bool holds(From number) {
   if constexpr (std::integral<T>) {
@@ -102,7 +102,7 @@ void convert(const NpyElements& elements, T* into, const Location& path) {
 template <typename T>
 using Conversion = void (*)(const NpyElements&, T*, const Location&);
 
-// Of elements of this kind and size; null where there is none.
+// The conversion from elements of this kind and size, for example "f4", to T; null where there is none.
 template <typename T>
 Conversion<T> conversion_of(std::string_view element) {
   if (element == "b1") return convert<T, std::uint8_t>;
@@ -124,7 +124,7 @@ Conversion<T> conversion_of(std::string_view element) {
   return nullptr;
 }
 
-// Of how many elements; an Error unless the file holds as many bytes.
+// The shape of the array. Throws Error where the file does not have exactly its bytes.
 Shape checked_shape(const NpyHeader& header, std::uint64_t element_bytes, std::uint64_t bytes, const Location& path) {
   if (header.dims.size() > static_cast<std::size_t>(Shape::max_dims)) {
     refuse_npy(path, fmt::format("the array has {} dims, a tensor at most {}", header.dims.size(), Shape::max_dims),
@@ -132,7 +132,7 @@ Shape checked_shape(const NpyHeader& header, std::uint64_t element_bytes, std::u
   }
   constexpr std::uint64_t most_elements = std::uint64_t{1} << 60;
   const bool is_empty = std::ranges::find(header.dims, 0) != header.dims.end();
-  std::uint64_t left = is_empty ? most_elements : bytes / element_bytes;  // for each index of the dims so far
+  std::uint64_t left = is_empty ? most_elements : bytes / element_bytes;  // elements per index of the dims so far
   bool fits = is_empty ? bytes == 0 : bytes % element_bytes == 0;
   for (const std::int64_t dim : header.dims) {
     if (dim == 0) continue;

@@ -15,8 +15,8 @@ struct Foreign {
   std::string_view begin;
   std::string_view what;
   std::string_view hint;
-  std::string_view at_four = {};  // where a text may begin like that: what follows the fourth byte
-  std::string_view end = {};      // or what the file ends with
+  std::string_view at_four = {};  // what must follow the fourth byte, where a text may also begin with `begin`
+  std::string_view end = {};      // what the file must end with
 
   bool is_format_of(std::string_view content) const {
     return content.starts_with(begin) && content.substr(std::min<std::size_t>(4, content.size())).starts_with(at_four) &&
@@ -87,7 +87,7 @@ bool CsvRecords::skip_line_end() {
   return true;
 }
 
-// Ends at a separator, a line end or the end of the text.
+// Reads up to a separator, a line end or the end of the text.
 std::string_view CsvRecords::read_field() {
   skip_blanks();
   if (at_ < content_.size() && content_[at_] == '"') return read_quoted();

@@ -11,16 +11,16 @@
 
 namespace trireme::data {
 
-// The records of a text of separated values (RFC 4180), one after the other. Blanks around fields and empty lines are left out.
+// Reads the records of a text of separated values (RFC 4180) one by one. Skips blanks around fields and empty lines.
 class CsvRecords {
  public:
-  // `path` is for the errors. Throws Error{corrupt_file} for what is no text.
+  // `path` is used in errors. Throws Error{corrupt_file} where the content is not text.
   CsvRecords(std::string_view content, char separator, Location path);
 
   void skip_line();
   bool next();                                                          // false at the end
-  std::span<const std::string_view> fields() const { return fields_; }  // until the next call
-  std::int64_t line() const { return line_; }                           // on which the record begins, from 1
+  std::span<const std::string_view> fields() const { return fields_; }  // valid until the next call
+  std::int64_t line() const { return line_; }                           // the first line of the record, from 1
 
  private:
   bool is_blank(char character) const { return (character == ' ' || character == '\t') && character != separator_; }
@@ -37,7 +37,7 @@ class CsvRecords {
   std::int64_t line_ = 0;
   std::int64_t next_line_ = 1;
   std::vector<std::string_view> fields_;
-  std::deque<std::string> unquoted_;  // what fields_ shows of values with doubled quotes
+  std::deque<std::string> unquoted_;  // the values of quoted fields, which fields_ views
 };
 
 }  // namespace trireme::data

@@ -22,20 +22,20 @@ void append_row(const std::vector<T>& from, std::int64_t row, std::int64_t width
 void check_columns(const TableContent& content) {
   std::size_t features = 0;
   for (const TableColumn& column : content.columns) features += std::max<std::size_t>(1, column.categories.size());
-  require(features == content.feature_names.size(), "columns of {} features belong to no table of {}", features,
+  require(features == content.feature_names.size(), "the columns have {} features, but the table has {}", features,
           content.feature_names.size());
 }
 
 void check_unrounded(const TableContent& content) {
-  require(content.unrounded.size() == content.features.size(), "{} values before they were rounded to {} features",
-          content.unrounded.size(), content.features.size());
+  require(content.unrounded.size() == content.features.size(), "{} unrounded values for {} features", content.unrounded.size(),
+          content.features.size());
   for (std::size_t i = 0; i < content.features.size(); ++i) {
     require(static_cast<float>(content.unrounded[i]) == content.features[i], "{} is not {} rounded to float",
             content.features[i], content.unrounded[i]);
   }
 }
 
-// How many of `rows` rows are test rows, so that both parts have some.
+// The number of test rows among `rows` rows: at least one, and fewer than all.
 std::int64_t num_test_rows(std::int64_t rows, double test) {
   return std::clamp<std::int64_t>(std::llround(test * static_cast<double>(rows)), 1, rows - 1);
 }
@@ -48,10 +48,10 @@ Table::Table(TableContent content) : size_(0) {
   require(!content.features.empty() && std::ssize(content.features) % features == 0,
           "{} values are no rows of {} features; a table has at least one row", content.features.size(), features);
   size_ = std::ssize(content.features) / features;
-  require(content.labels.empty() || std::ssize(content.labels) == size_, "{} labels of {} rows", content.labels.size(), size_);
+  require(content.labels.empty() || std::ssize(content.labels) == size_, "{} labels for {} rows", content.labels.size(), size_);
   require(content.labels.empty() == content.class_names.empty(), "{} labels of {} classes", content.labels.size(),
           content.class_names.size());
-  require(content.targets.empty() || std::ssize(content.targets) == size_, "{} targets of {} rows", content.targets.size(),
+  require(content.targets.empty() || std::ssize(content.targets) == size_, "{} targets for {} rows", content.targets.size(),
           size_);
   for (std::size_t i = 0; i < content.features.size(); ++i) {
     require(std::isfinite(content.features[i]), "the feature {} of row {} is {}",
@@ -102,7 +102,8 @@ Rows Table::collate(std::span<const std::int64_t> indices, std::int64_t first_sa
 }
 
 std::vector<std::int64_t> Table::rows_of_test(const SplitOptions& options) const {
-  std::vector<std::int64_t> left(static_cast<std::size_t>(std::max<std::int64_t>(1, num_classes())));  // to be drawn, by class
+  // Test rows still to draw, by class.
+  std::vector<std::int64_t> left(static_cast<std::size_t>(std::max<std::int64_t>(1, num_classes())));
   if (!options.stratify) {
     left = {num_test_rows(size_, options.test)};
   } else {
@@ -171,12 +172,12 @@ Standardization Table::standardization() const {
     const auto each = [&](const auto& visit) {
       for (std::int64_t at = feature; at < std::ssize(content_->features); at += num_features()) visit(value(at));
     };
-    // Of differences from a value, so that large numbers that differ little lose nothing.
+    // Sums differences from the first value, which keeps precision where large numbers differ little.
     const double first = value(feature);
     double sum = 0;
     each([&](double value) { sum += value - first; });
     const double mean = first + sum / count;
-    // In units of the largest deviation: squares of small ones may be no double.
+    // Divides by the largest deviation, because the squares of tiny deviations underflow.
     double largest = 0;
     each([&](double value) { largest = std::max(largest, std::abs(value - mean)); });
     double squares = 0;

@@ -10,7 +10,7 @@ namespace trireme::data {
 Tensor<std::int32_t> padding_mask(std::span<const std::int64_t> lengths, std::int64_t time) {
   auto mask = Tensor<std::int32_t>::zeros({std::ssize(lengths), time});
   for (std::size_t row = 0; row < lengths.size(); ++row) {
-    require(lengths[row] >= 0 && lengths[row] <= time, "row {} has {} tokens, a batch of {} takes none or up to these", row,
+    require(lengths[row] >= 0 && lengths[row] <= time, "row {} has a length of {} tokens, which does not lie in [0, {}]", row,
             lengths[row], time);
     std::int32_t* const of_row = mask.data() + static_cast<std::int64_t>(row) * time;
     std::fill(of_row + lengths[row], of_row + time, 1);
@@ -25,8 +25,7 @@ TextBatch mask_tokens(const TextBatch& batch, const MaskingOptions& options) {
           "masking takes a probability and shares in [0, 1], got {}, {} and {}", options.probability, options.masked,
           options.random);
   require(options.vocabulary > 0 && options.mask_token >= 0 && options.mask_token < options.vocabulary,
-          "masking takes a vocabulary and the token in it that hides others, got {} and {}", options.vocabulary,
-          options.mask_token);
+          "masking needs a vocabulary and a mask_token below it, got {} and {}", options.vocabulary, options.mask_token);
   require(batch.tokens.shape().size() == 2, "masking takes tokens [batch, time], got {}", batch.tokens.shape());
   const bool has_padding = batch.key_padding_mask.defined();
   require(!has_padding || batch.key_padding_mask.shape() == batch.tokens.shape(), "tokens {} have a padding mask {}",

@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// How files begin that are often named by mistake. Others are known by a zero byte, which no text has.
+// How files begin that are often named by mistake. Other binary files are recognized by a zero byte, which text does not have.
 constexpr auto beginnings = std::to_array<std::pair<std::string_view, std::string_view>>({
     {"\x1f\x8b"sv, "packed by gzip"},
     {"BZh"sv, "packed by bzip2"},
@@ -37,7 +37,7 @@ constexpr auto beginnings = std::to_array<std::pair<std::string_view, std::strin
     {"\xfe\xff"sv, "text of UTF-16"},
 });
 
-// A text may begin with the letters of bzip2, but not go on like it.
+// A text may begin with "BZh" as bzip2 does, so this also compares the bytes that follow in bzip2.
 bool begins_like(std::string_view content, std::string_view beginning) {
   return content.starts_with(beginning) && (beginning != "BZh"sv || content.substr(0, 10).ends_with("1AY&SY"sv));
 }

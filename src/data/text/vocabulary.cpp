@@ -19,7 +19,7 @@ constexpr std::string_view spaces = " \t\r\v\f";
 constexpr std::string_view of_words = "words";
 constexpr std::string_view of_characters = "characters";
 
-// Calls visit(word) for each word of the text and each end of a line.
+// Calls visit(word) for each word of the text and for each end of a line.
 template <typename Visit>
 void for_words(std::string_view text, const Visit& visit) {
   std::size_t at = 0;
@@ -37,7 +37,7 @@ void for_words(std::string_view text, const Visit& visit) {
   }
 }
 
-// A token in to_text(): letters, digits and signs of ASCII as they are, any other byte as %0A.
+// A token in to_text(): letters, digits and ASCII signs unchanged, other bytes in the form %0A.
 std::string escaped(std::string_view token) {
   std::string text;
   for (const char character : token) {
@@ -80,12 +80,12 @@ Vocabulary Vocabulary::characters(std::string_view text) {
 }
 
 Vocabulary Vocabulary::words(std::string_view text, std::int64_t largest) {
-  require(largest >= 2, "a vocabulary of words holds <unk> and at least one more, got {}", largest);
+  require(largest >= 2, "a vocabulary of words has <unk> and at least one more token, got {} in all", largest);
   std::map<std::string_view, std::int64_t> counts;
   for_words(text, [&](std::string_view word) { ++counts[word]; });
   counts.try_emplace(unknown, 0);
   std::vector<std::pair<std::string_view, std::int64_t>> ordered(counts.begin(), counts.end());
-  // What must stay comes before all others when it comes to the cut.
+  // <unk> comes first, so that resize() keeps it.
   std::ranges::stable_sort(
       ordered, [](const auto& a, const auto& b) { return a.first == unknown || (b.first != unknown && a.second > b.second); });
   if (ordered.size() > static_cast<std::size_t>(largest)) ordered.resize(static_cast<std::size_t>(largest));
@@ -107,7 +107,7 @@ std::vector<std::int32_t> Vocabulary::encode(std::string_view text) const {
   tokens.reserve(text.size());
   for (std::size_t at = 0; at < text.size(); ++at) {
     const auto found = numbers_.find(text.substr(at, 1));
-    require(found != numbers_.end(), "the byte {} at {} is no character of the vocabulary",
+    require(found != numbers_.end(), "the vocabulary has no character for the byte {} at {}",
             static_cast<unsigned char>(text[at]), at);
     tokens.push_back(found->second);
   }
@@ -154,7 +154,7 @@ Vocabulary Vocabulary::from_text(std::string_view text) {
       result.tokens_, [&](const std::string& token) { return result.words_ ? !token.empty() : token.size() == 1; });
   const bool usable = !result.words_ || result.numbers_.contains(unknown);
   require(whole && usable && result.numbers_.size() == result.tokens_.size() && result.to_text() == text,
-          "a text of {} bytes is no vocabulary that trireme has written", text.size());
+          "a text of {} bytes is not a vocabulary that trireme wrote", text.size());
   return result;
 }
 

@@ -15,23 +15,25 @@ namespace data {
 
 struct Conversation {
   std::vector<tokenizers::Message> messages;
-  std::string file = {};  // where it was read, for messages
+  std::string file = {};  // the file it was read from, for error messages
   std::int64_t line = 0;  // from 1
 };
 
-// Of a file whose lines are JSON objects, or of all .jsonl files in a folder and its subfolders, sorted by path, links as in
-// read_text() and hidden ones passed over:
+// Reads conversations from a file with one JSON object per line, or from all .jsonl files in a folder and its subfolders,
+// sorted by path. Hidden names are skipped and links are followed, as in read_text().
 //
 //   {"prompt": "What is 2 + 2?", "completion": "4"}
 //   {"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]}
 //
-// A prompt is the user's message, a completion the assistant's. An answer with "weight": 0 or "train": false is in the text and
-// not learnt. Keys of a message that no template writes, as tool_calls, are an Error, as are tools and a system prompt beside
-// the messages; other keys of a line say nothing. A line that is no such object, without an answer that is learnt or with an
-// empty one, is an Error that names file and line, and of what is no JSON the byte and the reason.
+// "prompt" is a message of the user, "completion" one of the assistant. Training learns the assistant's messages; one with
+// "weight": 0 or "train": false stays in the text but is not learnt.
+//
+// Throws Error with file and line for a line that is not such an object, has no message to learn or an empty one; for a key of
+// a message that no chat template writes, such as tool_calls; and for tools or a system prompt beside the messages. Other keys
+// of a line are ignored. For invalid JSON the Error also has the byte and the reason.
 std::vector<Conversation> read_conversations(const Location& path);
 
-// Tokens and what is learnt: the answers of the assistant, each with the token that ends it; other targets are no_target.
+// A conversation as tokens. Targets are the assistant's messages, each with its end token; all others are no_target.
 struct EncodedConversation {
   std::vector<std::int32_t> tokens;
   std::vector<std::int32_t> targets;
@@ -39,13 +41,13 @@ struct EncodedConversation {
 EncodedConversation encode_conversation(const tokenizers::ChatTemplate& chat, const Conversation& conversation);
 
 struct EncodedConversations {
-  Documents documents;            // without tokens behind the last that is learnt
-  std::int64_t num_learnt = 0;    // targets in all
-  std::int64_t num_cut = 0;       // conversations that had more than `length` tokens: their first ones are there
-  std::int64_t num_left_out = 0;  // others, in whose first `length` tokens no answer begins
+  Documents documents;            // each ends with its last learnt token
+  std::int64_t num_learnt = 0;    // number of targets in all documents
+  std::int64_t num_cut = 0;       // conversations that were cut to their first `length` tokens
+  std::int64_t num_left_out = 0;  // conversations without a learnt token in the first `length`
 };
 
-// Conversations of which none fits are an Error.
+// Encodes conversations and cuts them to `length` tokens. Throws Error where all of them are left out.
 EncodedConversations encode_conversations(const tokenizers::ChatTemplate& chat, std::span<const Conversation> conversations,
                                           std::int64_t length);
 

@@ -9,21 +9,21 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Documents of different length as tokens, each with what a model is to say after every token.
+// Tokenized documents of different lengths, with a target for each token.
 //
 //   data::Documents documents;
-//   documents.add(tokenizer.encode(text));                                                  // every token is learnt
-//   documents.add({.tokens = {5, 6, 7, 8, 2}, .targets = {data::no_target, 7, 8, 2, data::no_target}});  // not 6: a prompt
+//   documents.add(tokenizer.encode(text));                                                  // all tokens are learnt
+//   documents.add({.tokens = {5, 6, 7, 8, 2}, .targets = {data::no_target, 7, 8, 2, data::no_target}});  // {5, 6} is a prompt
 class Documents {
  public:
   struct Document {
     std::span<const std::int32_t> tokens;
-    std::span<const std::int32_t> targets;  // as many: the token that follows, or no_target
+    std::span<const std::int32_t> targets;  // the same number: the next token, or no_target
   };
 
-  // Each token but the first is the target of the one before it; the last has none. Without a token it throws Error.
+  // Adds a document in which each token's target is the next token; the last token has no_target. Throws Error without tokens.
   void add(std::span<const std::int32_t> tokens);
-  // Targets that are not as many as the tokens throw Error.
+  // Throws Error without tokens, and where the numbers of tokens and targets differ.
   void add(const Document& document);
 
   std::int64_t size() const { return static_cast<std::int64_t>(ends_.size()); }
@@ -33,7 +33,7 @@ class Documents {
  private:
   std::vector<std::int32_t> tokens_;
   std::vector<std::int32_t> targets_;
-  std::vector<std::int64_t> ends_;  // of each document, in tokens_
+  std::vector<std::int64_t> ends_;  // ends of documents in tokens_
 };
 
 }  // namespace data

@@ -9,8 +9,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// The documents of a long sequence of tokens. A separator, as GPT-2's <|endoftext|>, ends a document and is its last token, so
-// that a model learns where texts end. A separator that nothing comes before makes no document.
+// Splits a long sequence of tokens into documents. A separator, such as GPT-2's <|endoftext|>, ends a document and stays its
+// last token, so that a model learns where texts end. A separator that would be a document by itself is dropped.
 Documents split_documents(const TokenDataset& tokens, std::int32_t separator);
 
 }  // namespace data

@@ -11,9 +11,9 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// CIFAR-10 (Krizhevsky 2009) in its binary format, files of records of one byte for the label and a red, a green and a blue
-// plane of 32 x 32 bytes: the images of all `paths`, in their order. A path is a file or a folder; a folder stands for its
-// *.bin files in the order of their names, those of the test images too. Throws Error{corrupt_file}.
+// Reads CIFAR-10 (Krizhevsky 2009) in its binary format: records of one byte for the label and three planes (red, green, blue)
+// of 32 x 32 bytes. Returns the images of all `paths`, in order. A path is a file, or a folder, of which all *.bin files are
+// read, sorted by name: also the test images, if they lie there. Throws Error{corrupt_file}.
 ImageDataset read_cifar10(const std::vector<Location>& paths);
 template <std::ranges::input_range Paths>
 requires(!std::convertible_to<const Paths&, Location>) ImageDataset read_cifar10(const Paths& paths) {

@@ -9,24 +9,24 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// The label of a row that holds no image: what cross_entropy ignores.
+// The label of a row without an image, or of a pixel that does not count; cross_entropy ignores it.
 inline constexpr std::int32_t no_label = -100;
 
-// Images and their classes, on the host as ImageLoader gives them (ImageBatch), or on a GPU. T: the master type of models that
-// read them.
+// Images and their classes: on the host, as ImageLoader returns them (ImageBatch), or on a GPU. T is the master type of the
+// model.
 template <typename D, typename T = float>
 struct BasicImageBatch {
   Tensor<T, D> images;             // [batch, height, width, channels]
   Tensor<std::int32_t, D> labels;  // [batch]
-  std::int64_t first_sample = 0;   // the number of the first row's sample
-  std::int64_t valid = 0;          // the rows that hold a sample, the first ones; the others are zeros with no_label
+  std::int64_t first_sample = 0;   // the sample number of the first row
+  std::int64_t valid = 0;          // the first `valid` rows hold samples, the others zeros and no_label
 
-  // Of images mixed by Mixup or CutMix; otherwise undefined. The loss is cross_entropy against soft_labels, as
-  // models::classification_loss() has it, or, row by row, lambda times that against labels + (1 - lambda) times that against
-  // partner_labels.
-  Tensor<std::int32_t, D> partner_labels = {};  // [batch]: the class of what was mixed in
-  Tensor<T, D> lambda = {};                     // [batch]: the share that is of the row's own class
-  Tensor<T, D> soft_labels = {};                // [batch, classes]: both shares, zeros where a row holds no sample
+  // Defined for images mixed by Mixup or CutMix. The loss is cross_entropy against soft_labels, as in
+  // models::classification_loss(). Equivalent per row: lambda * cross_entropy(labels) + (1 - lambda) *
+  // cross_entropy(partner_labels).
+  Tensor<std::int32_t, D> partner_labels = {};  // [batch]: the class of the image that was mixed in
+  Tensor<T, D> lambda = {};                     // [batch]: the share of the row's own class
+  Tensor<T, D> soft_labels = {};                // [batch, classes]: both shares; zeros in rows without a sample
 
   std::int64_t size() const { return images.dim(0); }
 };

@@ -20,10 +20,10 @@ struct ImageShape {
   constexpr std::int64_t numel() const noexcept { return height * width * channels; }
 };
 
-// Images of one shape, each of a class. A value: copies share the pixels, which never change.
+// Images of one shape, each with a class. Copies are cheap: they share the pixels, which are immutable.
 class ImageDataset {
  public:
-  // pixels[count, height, width, channels], labels[count] in [0, classes); what does not fit throws Error.
+  // pixels are [count, height, width, channels], labels [count], each in [0, classes). Throws Error where they do not match.
   ImageDataset(const ImageShape& shape, std::vector<std::uint8_t> pixels, std::vector<std::int32_t> labels,
                std::int64_t classes);
 
@@ -31,11 +31,11 @@ class ImageDataset {
   std::int64_t classes() const noexcept { return classes_; }
   const ImageShape& shape() const noexcept { return shape_; }
 
-  // An index that is not in [0, count()) throws Error.
+  // Both throw Error for an index outside of [0, count()).
   std::span<const std::uint8_t> image(std::int64_t index) const;  // [height, width, channels]
   std::int32_t label(std::int64_t index) const;
 
-  // Images [begin, begin + count), which have to exist.
+  // Images [begin, begin + count). Throws Error where some of them do not exist.
   ImageDataset part(std::int64_t begin, std::int64_t count) const;
 
  private:
@@ -53,17 +53,17 @@ class ImageDataset {
   std::shared_ptr<const Content> content_;
 };
 
-// What is taken from the values in [0, 1] of each channel before they are divided by std. Empty: nothing is done.
+// Each channel becomes (x - mean) / std, where x is in [0, 1]. Empty: no normalization.
 struct Normalization {
   std::vector<float> mean = {};  // [channels]
   std::vector<float> std = {};   // [channels]
 };
 
-// The mean and standard deviation of each channel over all pixels of all images. No images, and a channel that is the same in
-// all pixels, are errors.
+// The mean and standard deviation of each channel over all pixels of all images. Throws Error where there are no images, or a
+// channel has the same value in all pixels.
 Normalization normalization_of(const ImageDataset& dataset);
 
-// In words that differ where the content does: the number, the shape, and a digest of pixels and labels.
+// A text that identifies the content: the number of images, the shape, and a digest of pixels and labels.
 std::string content_of(const ImageDataset& images);
 
 }  // namespace data

@@ -14,12 +14,12 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Images and the class of each of their pixels, on the host as loaders give them (MaskedBatch), or on a GPU.
+// Images with a class for each pixel, for segmentation: on the host, as loaders return them (MaskedBatch), or on a GPU.
 template <typename D>
 struct BasicMaskedBatch {
   Tensor<float, D> images;         // [batch, height, width, channels]
   Tensor<std::int32_t, D> labels;  // [batch, height, width]; no_label where a pixel does not count
-  std::int64_t first_sample = 0;   // the number of the first row's sample
+  std::int64_t first_sample = 0;   // the sample number of the first row
 
   std::int64_t size() const { return images.dim(0); }
 };
@@ -31,15 +31,15 @@ BasicMaskedBatch<D> on_device(const MaskedBatch& loaded) {
 }
 
 struct MaskedImagesOptions {
-  Normalization normalization = {};  // of images
-  std::optional<int> ignored = {};   // the number of a mask's pixels that don't count, as 255; they become no_label
+  Normalization normalization = {};  // of the images
+  std::optional<int> ignored = {};   // the mask value of pixels that don't count, for example 255; it becomes no_label
 };
 
-// Pairs as a dataset for Loader and evaluation_batches, without augmentation. Logits [batch, height, width, classes] and labels
-// are what cross_entropy and ConfusionMatrix take.
+// A dataset of image pairs for Loader and evaluation_batches, without augmentation. Pass logits [batch, height, width, classes]
+// and the batch's labels to cross_entropy or ConfusionMatrix.
 class MaskedImages {
  public:
-  // Throws Error where images and masks are not of the same number and extents, and for a normalization that does not fit.
+  // Throws Error where images and masks differ in number or size, and for a normalization that does not match the channels.
   explicit MaskedImages(ImagePairs pairs, MaskedImagesOptions options = {});
 
   std::int64_t size() const { return pairs_.images.count(); }

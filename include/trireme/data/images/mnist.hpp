@@ -7,9 +7,9 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// MNIST (LeCun, Bottou, Bengio, Haffner 1998) and data sets in its format: a file of grey images (idx3) and one of their labels
-// 0 to 9 (idx1), each as it is or packed by gzip. Throws Error{corrupt_file} for files that break the format or do not belong
-// together, and Error{not_available} for a packed file in a build without zlib.
+// Reads MNIST (LeCun, Bottou, Bengio, Haffner 1998) and datasets in its format: a file of grey images (idx3) and a file of
+// labels 0 to 9 (idx1), plain or compressed by gzip. Throws Error{corrupt_file} for files that break the format or do not
+// belong together, and Error{not_available} for a compressed file in a build without zlib.
 ImageDataset read_mnist(const Location& images, const Location& labels);
 
 }  // namespace data

@@ -10,13 +10,13 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Images as a dataset of what a model sees, without augmentation, for evaluation_batches.
+// A dataset of normalized images without augmentation, for evaluation_batches:
 //
 //   const auto normalization = data::normalization_of(training);
 //   data::evaluation_batches(data::NormalizedImages(test, normalization), {.batch_size = 64})
 class NormalizedImages {
  public:
-  // A normalization without a mean and a std above 0 for each channel throws Error; an empty one leaves values from 0 to 1.
+  // Throws Error for a normalization without a mean and a std above 0 for each channel. An empty one leaves values in [0, 1].
   explicit NormalizedImages(ImageDataset images, Normalization normalization = {});
 
   std::int64_t size() const { return images_.count(); }

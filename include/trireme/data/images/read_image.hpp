@@ -10,30 +10,30 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 enum class Resampling : std::uint8_t {
-  nearest,   // one pixel stays: for masks, whose numbers have no mean
-  bilinear,  // a mean of all pixels that are replaced
+  nearest,   // takes one pixel: for masks, where a mean of class numbers makes no sense
+  bilinear,  // weighted mean; when downsampling, over all pixels that an output pixel replaces
   bicubic,
 };
 
 struct ImageOptions {
-  std::int64_t height = 0;  // pixels to which it is resized; 0: those of the file
+  std::int64_t height = 0;  // pixels of the result; 0: as in the file
   std::int64_t width = 0;
-  std::int64_t channels = 0;  // 3: red, green and blue; 1: grey; 0: as the file has them
+  std::int64_t channels = 0;  // 3: red, green, blue; 1: grey; 0: as in the file
   Resampling resampling = Resampling::bilinear;
 
-  // The numbers that the file stores, in one channel: of a palette the places of its colours, of grey pixels of 1, 2 or 4 bits
-  // 0 to 15. An image in colours is an Error, unless its three channels are the same.
+  // For masks: returns the stored numbers in one channel. These are palette indices, or grey values, which stay below 16 where
+  // they have 1, 2 or 4 bits. Throws Error for a colour image, unless its three channels are equal.
   bool numbers = false;
 };
 
-// A PNG or JPEG file:
+// Reads a PNG or JPEG file:
 //
 //   const data::Picture photo = data::read_image("photo.jpg", {.height = 256, .width = 256, .channels = 3});
 //   const data::Picture mask = data::read_image(
 //       "mask.png", {.height = 256, .width = 256, .resampling = data::Resampling::nearest, .numbers = true});
 //
-// Everything else is as in read_image_folder(). Throws Error{corrupt_file}, Error{io} and Error{not_available} with the path,
-// and Error{invalid_argument} where numbers would be blended.
+// Formats and conversions are those of read_image_folder(). Throws Error{corrupt_file}, Error{io} and Error{not_available} with
+// the path, and Error{invalid_argument} for `numbers` that are resized with another Resampling than nearest.
 Picture read_image(const Location& path, const ImageOptions& options = {});
 
 }  // namespace data

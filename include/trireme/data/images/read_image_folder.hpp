@@ -12,56 +12,55 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// What is done to an image before its centre is taken.
+// How an image is resized before the centre crop.
 struct Resizing {
-  std::int64_t height = 0;  // pixels to which it is resized, whatever its proportions; 0: those that are taken
+  std::int64_t height = 0;  // pixels after resizing, which may change the aspect ratio; 0: those of the crop
   std::int64_t width = 0;
-  std::int64_t shorter = 0;  // above 0, instead: the pixels of its shorter side, and the proportions stay
+  std::int64_t shorter = 0;  // above 0, instead of height and width: pixels of the shorter side; keeps the aspect ratio
   Resampling resampling = Resampling::bilinear;
 };
 
 struct ImageFolderOptions {
-  std::int64_t height = 0;  // pixels of all images
+  std::int64_t height = 0;  // pixels of all images after the centre crop
   std::int64_t width = 0;
-  std::int64_t channels = 3;              // 3: red, green and blue; 1: grey
-  std::vector<std::string> classes = {};  // in their order, as those of the training images; empty: the names of the folders
+  std::int64_t channels = 3;              // 3: red, green, blue; 1: grey
+  std::vector<std::string> classes = {};  // class names by label, as those of the training set; empty: the folders' names
 
   Resizing resizing = {};
 
-  // The images that this one of `count` ranks reads: share_of() all.
+  // Reads only the share of rank `index` of `count` ranks, as divided by share_of().
   int index = 0;
   int count = 1;
 };
 
 struct ImageFolder {
   ImageDataset images;
-  std::vector<std::string> class_names;  // of each label
+  std::vector<std::string> class_names;  // by label
 };
 
-// Images that lie in a folder for each class, as torchvision's ImageFolder has them:
+// Reads images from one folder per class, as torchvision's ImageFolder:
 //
 //   flowers/rose/1.jpg  flowers/rose/2.png  flowers/tulip/a.jpg
 //
 //   const auto [training, classes] = data::read_image_folder("flowers", {.height = 64, .width = 64});
 //   const auto test = data::read_image_folder("more_flowers", {.height = 64, .width = 64, .classes = classes}).images;
 //
-// Classes are numbered from 0 in the order of their names, images come class by class in the order of theirs, those of folders
-// inside of a class too. Names that begin with a dot and files beside the folders of the classes are passed over. Links are
-// followed; one that leads nowhere, or to a folder that it lies in, is an Error{io}.
+// Classes are numbered from 0, sorted by name. Images are sorted by class, then by name; subfolders of a class are read too.
+// Names that begin with a dot and files beside the class folders are skipped. Links are followed; a broken link, or a link to a
+// folder that it lies in, throws Error{io}.
 //
-// Files are PNG or JPEG by their content. Grey images become red, green and blue and the other way round as by PIL's convert();
-// an alpha channel is left out, of 16 bits the upper 8 stay, palettes become colours, and EXIF's orientation is not looked at.
-// Images are resized as by PIL's resize() with NEAREST, BILINEAR or BICUBIC: but for NEAREST each pixel is a mean of all that
-// it replaces. All threads of this rank read.
+// Files are PNG or JPEG, recognized by their content. Colours are converted as by PIL's convert(): grey to RGB and RGB to grey;
+// palettes become colours, alpha is dropped, 16 bits are cut to the upper 8. EXIF orientation is ignored. Images are resized as
+// by PIL's resize() with NEAREST, BILINEAR or BICUBIC. All threads of this rank read.
 //
-// Throws Error{corrupt_file} with the path of an image that is damaged, has more than 178,956,970 pixels or the colours of a
-// printer (CMYK), of a file that is no image, and of a class without images; Error{not_available} in a build without libpng or
-// libjpeg for a file that needs it.
+// Throws Error{corrupt_file} with the path for an image that is damaged, has more than 178,956,970 pixels or is CMYK, for a
+// file that is not an image, and for a class without images; Error{not_available} for a file whose library, libpng or libjpeg,
+// is missing in this build.
 //
-// Of several ranks that read parts each may get no image at all.
+// With fewer images than ranks some ranks get no image.
 ImageFolder read_image_folder(const Location& path, const ImageFolderOptions& options);
 
-// Whether a folder holds one at least that may be a class's.
+// Whether `path` is a folder with at least one subfolder, which can be a class.
 bool has_class_folders(const Location& path);
 
 }  // namespace data

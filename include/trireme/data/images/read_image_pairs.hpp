@@ -15,37 +15,37 @@ namespace data {
 struct ImagePairOptions {
   std::int64_t height = 0;  // pixels of all images and masks
   std::int64_t width = 0;
-  std::int64_t channels = 3;                     // of images. 3: red, green and blue; 1: grey
-  Resampling resampling = Resampling::bilinear;  // of images; of masks the nearest pixel stays
-  std::string mask_suffix = {};                  // what the name of a mask has behind that of its image: "_mask"
+  std::int64_t channels = 3;                     // of the images. 3: red, green, blue; 1: grey
+  Resampling resampling = Resampling::bilinear;  // of the images; masks always use nearest
+  std::string mask_suffix = {};                  // what follows the image's name in the name of its mask, for example "_mask"
 
-  // The pairs that this one of `count` ranks reads: share_of() all.
+  // Reads only the share of rank `index` of `count` ranks, as divided by share_of().
   int index = 0;
   int count = 1;
 };
 
-// Images and, of each, which class a pixel is of.
+// Images with a mask each, which holds the class of every pixel.
 struct ImagePairs {
-  ImageDataset images;             // [height, width, channels], none of a class of its own
-  ImageDataset masks;              // [height, width, 1]: the numbers of the masks' files
-  std::vector<std::string> names;  // of each pair: the path below its folder, without an ending, "street/0012"
+  ImageDataset images;             // [height, width, channels]; their labels are unused
+  ImageDataset masks;              // [height, width, 1]: the numbers stored in the mask files
+  std::vector<std::string> names;  // of each pair: path below the folder without extension, for example "street/0012"
 };
 
-// The images of a folder and their masks of another, which have the same names but for the ending, in subfolders too:
+// Reads images and their masks from two folders, with subfolders. A mask has its image's name, up to the extension:
 //
 //   images/1.jpg  images/street/2.png  masks/1.png  masks/street/2.png
 //
 //   const auto pairs = data::read_image_pairs("images", "masks", {.height = 256, .width = 256});
 //   const data::Loader loader(data::MaskedImages(pairs, {.ignored = 255}), run.batch());
 //
-// With a .mask_suffix both may be the same folder. Pairs are sorted by name. Files are read as by read_image(), masks with
-// `numbers`. Hidden names are passed over, links followed.
+// With a .mask_suffix both can be the same folder. Pairs are sorted by name. Files are read as by read_image(), masks with
+// `numbers`. Hidden names are skipped, links are followed.
 //
-// Throws Error{corrupt_file} that names images without a mask and masks without an image, two files of one name, and a mask
-// whose extents are not those of its image; and what read_image() throws.
+// Throws Error{corrupt_file} with the names for images without a mask, masks without an image, two files with the same name,
+// and a mask of another size than its image; also what read_image() throws.
 ImagePairs read_image_pairs(const Location& images, const Location& masks, const ImagePairOptions& options);
 
-std::string content_of(const ImagePairs& pairs);  // of images and masks
+std::string content_of(const ImagePairs& pairs);  // a text that identifies images and masks
 
 }  // namespace data
 }  // namespace trireme

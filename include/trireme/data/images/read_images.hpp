@@ -15,15 +15,16 @@ struct Images {
   std::optional<ImageDataset> test;
 };
 
-// MNIST's files, packed or not, where `path` is a folder that holds train-images-idx3-ubyte; otherwise CIFAR-10's. Throws
-// trireme::Error.
+// Reads MNIST where `path` is a folder with train-images-idx3-ubyte, plain or as .gz; otherwise CIFAR-10: the data_batch*.bin
+// files of a folder, or one file. Throws Error.
 ImageDataset read_training_images(const Location& path);
 
-// MNIST's, where `path` is a folder that holds t10k-images-idx3-ubyte; otherwise CIFAR-10's, test_batch.bin of a folder or all
-// of a file.
+// Reads MNIST where `path` is a folder with t10k-images-idx3-ubyte, plain or as .gz; otherwise CIFAR-10: test_batch.bin of a
+// folder, or one file. Throws Error.
 ImageDataset read_test_images(const Location& path);
 
-// An empty test path means the test images in the folder `path`, or none where it has none.
+// Reads training images from `path` and test images from `test_path`. Where `test_path` is empty, it takes the test images in
+// the folder `path`, if it has any.
 Images read_images(const Location& path, const Location& test_path);
 
 }  // namespace data

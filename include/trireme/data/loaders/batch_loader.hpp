@@ -9,28 +9,28 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// What a training loop reads from: Loader, WindowLoader, ImageLoader, or a loader of your own. It keeps no position: load(step)
-// is a function of its arguments, so that a run that is resumed goes on with the batch of its step.
+// What a training loop reads from: Loader, WindowLoader, ImageLoader, or a loader of your own. Loaders have no state:
+// load(step) depends only on its arguments, so that a resumed run continues with the right batch.
 //
 //   struct Batch {
 //     Tensor<float> x;
-//     std::int64_t first_sample;  // names the random numbers of dropout: parallel::Step asks for it, and for size()
+//     std::int64_t first_sample;  // seeds dropout; parallel::Step needs it and size()
 //     std::int64_t size() const { return x.dim(0); }  // samples
 //   };
 //
-//   class NoiseLoader {  // 1000 samples of noise an epoch
+//   class NoiseLoader {  // 1000 samples of noise per epoch
 //    public:
 //     explicit NoiseLoader(const data::BatchOptions& options) : seed_(options.seed), share_(options) {}
 //
 //     std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step, on this rank
-//     std::int64_t batch_size() const { return share_.batch_size(); }                // samples of a step, all ranks together
+//     std::int64_t batch_size() const { return share_.batch_size(); }                // samples of a step, over all ranks
 //     std::int64_t samples_per_epoch() const { return 1000; }
 //     Batch load(std::int64_t step, std::int64_t micro_batch = 0) const {
 //       const std::int64_t first = share_.first_sample(step, micro_batch);
 //       Tensor<float> x({share_.micro_batch_size(), 8});
-//       for (std::int64_t i = 0; i < x.numel(); ++i) {  // of the sample's number, so the same for any number of ranks
-//         x.data()[i] = static_cast<float>(philox_normal(seed_, hash_name("noise"), static_cast<std::uint64_t>(first * 8 +
-//         i)));
+//       for (std::int64_t i = 0; i < x.numel(); ++i) {
+//         const auto place = static_cast<std::uint64_t>(first * 8 + i);  // from the sample's number: the same for all ranks
+//         x.data()[i] = static_cast<float>(philox_normal(seed_, hash_name("noise"), place));
 //       }
 //       return {.x = x, .first_sample = first};
 //     }
@@ -40,9 +40,9 @@ namespace data {
 //     data::BatchShare share_;
 //   };
 //
-// tokens_per_sample() is there where samples are sequences of tokens. A samples_per_epoch() of 0 is that of data without an
-// end. content(), a text that differs where the data do, is what a checkpoint of a run compares (content_of()). All
-// micro-batches of a step have the same number of targets, Loss::nominal_targets, and but for that any shape.
+// A samples_per_epoch() of 0 means endless data. Optional functions: tokens_per_sample(), where samples are sequences of
+// tokens; content(), a text that identifies the data (content_of()), which a run compares with its checkpoint when it resumes.
+// All micro-batches of a step must have the same number of targets (Loss::nominal_targets); their shapes may differ otherwise.
 template <typename L>
 concept BatchLoader = requires(const L& loader, std::int64_t step) {
   loader.load(step);
@@ -52,7 +52,7 @@ concept BatchLoader = requires(const L& loader, std::int64_t step) {
   { loader.samples_per_epoch() } -> std::convertible_to<std::int64_t>;
 };
 
-// What the compiler says of a type that is no loader: one line, of what it lacks.
+// Makes the compiler say in one line what a type lacks to be a loader.
 template <typename L>
 constexpr void require_batch_loader() {
   constexpr bool loads = requires(const L& loader, std::int64_t step) { loader.load(step), loader.load(step, step); };
@@ -73,8 +73,8 @@ constexpr void require_batch_loader() {
                 "a loader needs a function samples_per_epoch() const: the samples that it reads before it begins anew");
 }
 
-// How many samples the first `steps` steps hold, all ranks together: batch_size() in each, unless the loader has smaller
-// batches and says so by samples_of_steps(steps).
+// The number of samples in the first `steps` steps, over all ranks: batch_size() per step, unless the loader has smaller
+// batches and a function samples_of_steps(steps).
 template <BatchLoader L>
 std::int64_t samples_of_steps(const L& loader, std::int64_t steps) {
   require(steps >= 0, "the samples of {} steps", steps);
@@ -85,7 +85,7 @@ std::int64_t samples_of_steps(const L& loader, std::int64_t steps) {
   }
 }
 
-// The fewest steps that hold `samples` samples: of 20 epochs, steps_of_samples(loader, 20 * loader.samples_per_epoch()).
+// The smallest number of steps that hold at least `samples` samples; for 20 epochs pass 20 * loader.samples_per_epoch().
 template <BatchLoader L>
 std::int64_t steps_of_samples(const L& loader, std::int64_t samples) {
   require(samples >= 0, "the steps of {} samples", samples);

@@ -16,7 +16,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// The items of a dataset, in its order, that one rank evaluates: share_of() them.
+// The items of a dataset that one rank evaluates, in order, as divided by share_of().
 class EvaluationShare {
  public:
   EvaluationShare(std::int64_t dataset_size, const BatchOptions& options);
@@ -29,7 +29,7 @@ class EvaluationShare {
   Range share_;
 };
 
-// What evaluation_batches() gives: a range whose batches are read when they are reached.
+// The range that evaluation_batches() returns. Batches are read while the loop reaches them.
 template <typename Dataset, typename Collate>
 class EvaluationBatches {
  public:
@@ -75,8 +75,8 @@ class EvaluationBatches {
   Collate collate_;
 };
 
-// This rank's batches of a dataset that is evaluated: in its order, every item once over all ranks. They have up to
-// micro_batch_size items; the last one of a rank has what is left, and a rank may have none. first_sample is the number of the
+// This rank's batches of a dataset for evaluation: in order, each item on exactly one rank. A batch has micro_batch_size items
+// (0: this rank's share of batch_size), the last one what remains. A rank may have no batches. first_sample is the index of the
 // first item.
 //
 //   for (const data::Rows& rows : data::evaluation_batches(test, {.index = world.rank(), .count = world.size()})) {
@@ -89,12 +89,12 @@ requires CollatedBy<Dataset, Collate> EvaluationBatches<Dataset, Collate> evalua
   return {std::move(dataset), options, std::move(collate)};
 }
 
-// Images with values from 0 to 1. Where training normalizes them, give NormalizedImages instead.
+// Images with values in [0, 1]. Where training normalizes, pass NormalizedImages instead.
 inline auto evaluation_batches(ImageDataset images, const BatchOptions& options) {
   return evaluation_batches(NormalizedImages(std::move(images)), options);
 }
 
-// The same of a dataset that stays the caller's and outlives the batches: nothing is copied.
+// The same for a dataset that the caller owns and that must outlive the batches; copies nothing.
 template <typename Dataset>
 auto borrowed_evaluation_batches(const Dataset& dataset, const BatchOptions& options) {
   if constexpr (std::same_as<Dataset, ImageDataset>) {

@@ -15,8 +15,8 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 enum class ImageOrder : std::uint8_t {
-  shuffled,    // for training: each image once an epoch, in a new order every epoch; epochs follow each other without a gap
-  sequential,  // for evaluation: each image once, in its own order; the last batch holds what is left
+  shuffled,    // for training: each image once per epoch, in a new order; batches may span two epochs
+  sequential,  // for evaluation: each image once, in order; the last batch may have fewer
 };
 
 struct ImageLoaderOptions {
@@ -26,21 +26,21 @@ struct ImageLoaderOptions {
   Augmentation augmentation = {};
 };
 
-// Reads this rank's micro-batches of every step, on all its threads. It keeps no position: any step can be asked for, in any
-// order. A sample is a function of the seed and of its number (step * batch_size + row) alone; with Mixup and CutMix, of the
-// batch size too, which says whose partner it is.
+// Reads this rank's micro-batches of every step, on all its threads. It has no state: steps can be loaded in any order. A
+// sample depends only on the seed and on its number (step * batch_size + row); with Mixup and CutMix also on the batch size,
+// which decides the pairs.
 class ImageLoader {
  public:
-  // Throws Error for a data set without images, shares or micro-batches that do not come out even, a normalization without a
-  // mean and a std above 0 for each channel, and an augmentation that is out of its range.
+  // Throws Error for a dataset without images, where ranks or micro-batches can't share the batch equally, for a normalization
+  // without a mean and a std above 0 for each channel, and for an augmentation out of its range.
   ImageLoader(ImageDataset dataset, const ImageLoaderOptions& options);
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step
-  std::int64_t batch_size() const { return share_.batch_size(); }                // samples of a step, all ranks together
+  std::int64_t batch_size() const { return share_.batch_size(); }                // samples of a step, over all ranks
   std::int64_t samples_per_epoch() const { return dataset_.count(); }
-  std::int64_t steps_per_epoch() const;  // rounded up; in sequential order there are no more steps
+  std::int64_t steps_per_epoch() const;  // rounded up; with ImageOrder::sequential no further steps exist
   std::string content() const { return content_of(dataset_); }
-  // A step or micro-batch that does not exist throws Error.
+  // Throws Error for a step or micro-batch that does not exist.
   ImageBatch load(std::int64_t step, std::int64_t micro_batch = 0) const;
 
  private:

@@ -11,13 +11,13 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Tokens as a dataset of windows that follow each other without overlap, for evaluation_batches: each token but the first, and
-// the last ones that fill no window, is a target once.
+// A dataset of consecutive windows of tokens without overlap, for evaluation_batches. Each token is a target once, except the
+// first one and those at the end that fill no window.
 //
 //   data::evaluation_batches(data::TokenWindows(text.validation, 256), {.batch_size = 16})
 class TokenWindows {
  public:
-  // Tokens that hold no window of `length` and the one after them throw Error.
+  // Throws Error for fewer than length + 1 tokens.
   TokenWindows(TokenDataset tokens, std::int64_t length);
 
   std::int64_t size() const { return size_; }

@@ -14,7 +14,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// One row for each start.
+// Reads one row for each start: `length` tokens, and as targets the tokens one place further on.
 TokenBatch read_windows(const TokenDataset& dataset, std::span<const std::int64_t> starts, std::int64_t length);
 
 struct WindowLoaderOptions {
@@ -23,18 +23,18 @@ struct WindowLoaderOptions {
   WindowOrder order = WindowOrder::random;
 };
 
-// Reads this rank's micro-batches of every step. It keeps no position: any step can be asked for, in any order.
+// Reads this rank's micro-batches of every step: windows of a text. It has no state: steps can be loaded in any order.
 class WindowLoader {
  public:
   WindowLoader(TokenDataset dataset, const WindowLoaderOptions& options);
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step
-  std::int64_t batch_size() const { return share_.batch_size(); }                // samples of a step, all ranks together
+  std::int64_t batch_size() const { return share_.batch_size(); }                // samples of a step, over all ranks
   std::int64_t tokens_per_sample() const { return length_; }
-  std::int64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }  // windows without overlap
+  std::int64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }  // how many windows fit without overlap
   std::int64_t steps_per_epoch() const;                                            // rounded up
   std::string content() const { return content_of(dataset_); }
-  // A step or micro-batch that does not exist throws Error.
+  // Throws Error for a step or micro-batch that does not exist.
   TokenBatch load(std::int64_t step, std::int64_t micro_batch = 0) const;
 
  private:

@@ -9,23 +9,23 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 enum class WindowOrder : std::uint8_t {
-  random,     // every window starts anywhere, independent of all others
-  shuffled,   // windows that follow each other without overlap, each once an epoch, in a new order every epoch
-  continued,  // row b of a batch goes on where row b of the batch before ended, in a stretch of the tokens of its own
+  random,     // each window starts at a random token, independently of the others
+  shuffled,   // windows without overlap, each once per epoch, in a new order every epoch
+  continued,  // row b of a batch continues row b of the previous batch; each row has its own part of the tokens
 };
 
-// Where the window of each training sample starts. Samples are numbered through all steps and ranks (step * batch + row), so
-// the order depends neither on the number of ranks nor on where a run was resumed.
+// Chooses where the window of each training sample starts. Samples are numbered over all steps and ranks (step * batch + row),
+// so the order does not depend on the number of ranks or on resuming.
 class WindowSampler {
  public:
-  // A window is `length` tokens and the one after them. The batch size, of all ranks together, is for WindowOrder::continued.
+  // A window takes length + 1 tokens: the last one is a target only. batch_size (over all ranks) is for WindowOrder::continued.
   WindowSampler(std::int64_t num_tokens, std::int64_t length, WindowOrder order, std::uint64_t seed,
                 std::int64_t batch_size = 1);
 
   std::int64_t start(std::int64_t sample) const;
-  // Whether a model that carries its state may go on with it: false where rows start, and for the other orders.
+  // Whether a model may keep its state from the previous step: false where rows start, and for orders but `continued`.
   bool continues(std::int64_t sample) const;
-  // Windows without overlap: an epoch reads as many tokens as there are, in any order.
+  // How many windows fit without overlap: in each order, an epoch reads about as many tokens as there are.
   std::int64_t samples_per_epoch() const noexcept {
     return order_ == WindowOrder::random ? (num_tokens_ - 1) / length_ : num_windows_;
   }
@@ -39,7 +39,7 @@ class WindowSampler {
   std::int64_t num_windows_;
 };
 
-// Up to `count` starts of windows at equal distances from token 0 on, for validation.
+// Starts of up to `count` evenly spaced windows, the first at token 0, for validation.
 std::vector<std::int64_t> evenly_spaced_windows(std::int64_t num_tokens, std::int64_t length, std::int64_t count);
 
 }  // namespace data

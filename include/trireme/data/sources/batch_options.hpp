@@ -7,18 +7,18 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// How the samples of a step are divided. All loaders have these options:
+// How the samples of a step are divided between ranks and micro-batches. All loaders have these options:
 //
-//   data::WindowLoader windows(tokens, {.batch = {.batch_size = 64, .index = world.rank(), .count = world.size()}, .length =
-//   128});
+//   const data::BatchOptions batch{.batch_size = 64, .index = world.rank(), .count = world.size()};
+//   data::WindowLoader windows(tokens, {.batch = batch, .length = 128});
 struct BatchOptions {
-  std::int64_t batch_size = 32;       // samples of a step, all ranks together
-  std::int64_t micro_batch_size = 0;  // samples of one rank that are computed at once; 0: all of its share
+  std::int64_t batch_size = 32;       // samples of a step, over all ranks
+  std::int64_t micro_batch_size = 0;  // samples of a micro-batch; 0: one micro-batch, the rank's whole share
   std::uint64_t seed = 1;
-  int index = 0;  // which of `count` shares of every batch this rank reads
+  int index = 0;  // of this rank among the `count` ranks that read
   int count = 1;
-  // Shares need not be equal: the first ranks have a sample more. Each sample counts alike where the model's context knows of
-  // it, parallel::model_context(mesh, {.batch_size = ...}), as that of a trainer::Run does.
+  // Allows a batch_size that is not a multiple of count: the first ranks get one sample more. For all samples to have the same
+  // weight, pass the batch size to parallel::model_context(mesh, {.batch_size = ...}); trainer::Run does this.
   bool uneven = false;
 };
 

@@ -11,17 +11,18 @@ namespace data {
 
 using trireme::share_of;
 
-// The samples of a step that one of `count` ranks reads, in micro-batches. Samples are numbered through all steps and ranks:
-// row r of a step is sample step * batch_size + r.
+// The samples of a step that one rank reads, in micro-batches. Samples are numbered over all steps and ranks: row r of a step
+// is sample step * batch_size + r.
 class BatchShare {
  public:
-  // Micro-batches that do not come out even, on all ranks alike, and a batch with fewer samples than ranks throw Error.
+  // Throws Error where ranks or micro-batches can't share the batch equally (but see BatchOptions::uneven), and for a batch
+  // with fewer samples than ranks.
   explicit BatchShare(const BatchOptions& options);
 
   std::int64_t batch_size() const noexcept { return batch_size_; }
   std::int64_t micro_batch_size() const noexcept { return micro_batch_size_; }
   std::int64_t num_micro_batches() const noexcept { return share_ / micro_batch_size_; }
-  // A step or micro-batch that does not exist throws Error.
+  // Throws Error for a step or micro-batch that does not exist.
   std::int64_t first_sample(std::int64_t step, std::int64_t micro_batch) const;
 
  private:

@@ -15,7 +15,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// What Loader and evaluation_batches read: any type with size() and at(index), a std::vector too.
+// A dataset that Loader and evaluation_batches can read: any type with size() and at(index), also a std::vector.
 //
 //   struct Waves {
 //     std::int64_t size() const { return 1000; }
@@ -28,24 +28,23 @@ concept ItemDataset = requires(const D& dataset) {
   dataset.at(dataset.size());
 };
 
-// The same, where the dataset makes a batch of many items at once, by batch = collate(indices, first_sample): Table,
-// TokenWindows.
+// A dataset that makes a whole batch at once, by collate(indices, first_sample), for example Table and TokenWindows.
 template <typename D>
 concept CollatingDataset = requires(const D& dataset, std::span<const std::int64_t> indices) {
   { dataset.size() } -> std::integral;
   dataset.collate(indices, std::int64_t{});
 };
 
-// A batch of items as they are.
+// A batch that holds the items unchanged.
 template <typename Item>
 struct ItemBatch {
   std::vector<Item> items;
-  std::int64_t first_sample = 0;  // the number of the first item's sample
+  std::int64_t first_sample = 0;  // the sample number of the first item
 
   std::int64_t size() const { return std::ssize(items); }
 };
 
-// Makes a batch where no other function is given: what the dataset's own collate() gives, or else an ItemBatch.
+// The default collate function: uses the dataset's collate() where it has one, otherwise makes an ItemBatch.
 struct DefaultCollate {
   template <typename Item>
   ItemBatch<Item> operator()(std::vector<Item> items, std::int64_t first_sample) const {
@@ -56,7 +55,7 @@ struct DefaultCollate {
 template <typename D, typename Collate>
 concept CollatedBy = (CollatingDataset<D> && std::same_as<Collate, DefaultCollate>) || ItemDataset<D>;
 
-// A dataset that is another's and outlives this: nothing is copied.
+// A reference to a dataset, which must outlive it; copies nothing.
 template <typename D>
 class BorrowedDataset {
  public:
@@ -74,11 +73,11 @@ class BorrowedDataset {
   const D* dataset_;
 };
 
-// Calls action(i) for each i in [0, count), on up to `workers` threads; 0: on all of this rank. Where any throw, throws what
-// the first of them threw, by i.
+// Calls action(i) for each i in [0, count), on up to `workers` threads; 0: on all threads of this rank. Where calls throw,
+// rethrows the exception of the smallest i.
 void for_each_item(std::int64_t count, int workers, const std::function<void(std::int64_t)>& action);
 
-// The batch of these items, which up to `workers` threads read.
+// Reads these items on up to `workers` threads and makes a batch of them.
 template <typename D, typename Collate>
 requires CollatedBy<D, Collate>
 auto read_batch(const D& dataset, std::span<const std::int64_t> indices, std::int64_t first_sample, const Collate& collate,

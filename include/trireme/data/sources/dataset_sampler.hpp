@@ -11,45 +11,45 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 enum class Order : std::uint8_t {
-  shuffled,    // each item once an epoch, in a new order every epoch
-  sequential,  // in the dataset's order, in every epoch
+  shuffled,    // each item once per epoch, in a new random order every epoch
+  sequential,  // in the dataset's order in every epoch
 };
 
-// What becomes of the items that are left when an epoch's whole batches are taken.
+// What happens to the items that remain after the last full batch of an epoch.
 enum class LastBatch : std::uint8_t {
-  filled,   // the batch goes on with the first items of the next epoch: epochs follow each other without a gap
-  dropped,  // they are left out in this epoch
-  partial,  // they are a smaller batch; only where it divides into equal shares and micro-batches
+  filled,   // fills the batch up with the first items of the next epoch
+  dropped,  // leaves them out in this epoch
+  partial,  // makes a smaller batch; it must divide into equal shares and as many micro-batches
 };
 
 struct LoaderOptions {
   BatchOptions batch = {};
   Order order = Order::shuffled;
   LastBatch last = LastBatch::filled;
-  int workers = 1;  // threads that call the dataset's at() at the same time; 0: all of this rank
+  int workers = 1;  // threads that call the dataset's at() concurrently; 0: all threads of this rank
 };
 
-// The items of a micro-batch, and the number of its first sample. Samples are numbered through all epochs and ranks; those that
-// are dropped have no number.
+// The items of a micro-batch, and the number of its first sample. Samples are numbered over all epochs and ranks, without
+// dropped items.
 struct SampledItems {
   std::vector<std::int64_t> indices;
   std::int64_t first_sample = 0;
 };
 
-// Which items of a dataset are this rank's samples of a step: a function of the seed, the epoch and the place in it, the same
-// for any number of ranks and micro-batches.
+// Chooses the items of a dataset that are this rank's samples of a step. The choice depends on the seed, the epoch and the
+// place in it, but not on the number of ranks and micro-batches.
 class DatasetSampler {
  public:
-  // Throws Error for an empty dataset, shares that do not come out even, and a LastBatch that the sizes don't allow.
+  // Throws Error for an empty dataset, and where ranks or micro-batches can't share the batch or the last batch equally.
   DatasetSampler(std::int64_t dataset_size, const LoaderOptions& options);
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }
   std::int64_t batch_size() const { return share_.batch_size(); }
-  std::int64_t samples_per_epoch() const;  // without those that are dropped
+  std::int64_t samples_per_epoch() const;  // without dropped items
   std::int64_t steps_per_epoch() const;    // rounded up
   std::int64_t samples_of_steps(std::int64_t steps) const;
 
-  // A step or micro-batch that does not exist throws Error.
+  // Throws Error for a step or micro-batch that does not exist.
   SampledItems items(std::int64_t step, std::int64_t micro_batch) const;
 
  private:
@@ -63,7 +63,7 @@ class DatasetSampler {
 
   std::int64_t size_;
   BatchShare share_;
-  BatchShare rest_;  // of a smaller last batch; otherwise share_
+  BatchShare rest_;  // the shares of a smaller last batch; share_ without one
   Order order_;
   LastBatch last_;
   std::uint64_t seed_;

@@ -8,7 +8,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// What a loader gives, where the model computes; an undefined tensor stays one.
+// Copies a tensor from a loader to the device D; an undefined tensor stays undefined. On the CPU nothing is copied.
 template <typename D, typename T>
 Tensor<T, D> on_device(const Tensor<T>& loaded) {
   if constexpr (std::is_same_v<D, Cpu>) {
@@ -18,8 +18,8 @@ Tensor<T, D> on_device(const Tensor<T>& loaded) {
   }
 }
 
-// A batch as a loader gives it, where a model on D computes: on the CPU itself, on a GPU what on_device<D>(batch) makes of it,
-// that of data or of the batch's own namespace. A batch without one stays as it is.
+// Brings a loader's batch to the device D by on_device<D>(batch), found in data or in the batch's own namespace. Returns the
+// batch itself on the CPU, or where it has no on_device().
 template <typename D, typename Batch>
 decltype(auto) brought_to(const Batch& batch) {
   if constexpr (!std::is_same_v<D, Cpu> && requires { on_device<D>(batch); }) {

@@ -7,7 +7,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// A shuffled order of [0, size) that is never stored: the place of an element is a function of (seed, epoch, position).
+// A random permutation of [0, size) that takes no memory: each element is computed from (seed, epoch, position).
 class Permutation {
  public:
   Permutation(std::int64_t size, std::uint64_t seed, std::uint64_t epoch);

@@ -9,13 +9,13 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Rows of a table, on the host as loaders give them (Rows), or on a GPU.
+// Rows of a table: on the host, as loaders return them (Rows), or on a GPU.
 template <typename D>
 struct BasicRows {
   Tensor<float, D> x = {};              // [rows, features]
   Tensor<std::int32_t, D> labels = {};  // [rows]: classes; undefined where the table has none
   Tensor<float, D> targets = {};        // [rows, 1]: numbers to predict; undefined where the table has none
-  std::int64_t first_sample = 0;        // the number of the first row's sample
+  std::int64_t first_sample = 0;        // the sample number of the first row
 
   std::int64_t size() const { return x.dim(0); }
 };

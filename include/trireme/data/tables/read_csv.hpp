@@ -12,47 +12,47 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 enum class MissingValues : std::uint8_t {
-  refused,         // an Error that names the line and the column
-  filled_by_mean,  // a number is the mean of its column over the whole file; others are refused
-  rows_dropped,    // a row with a missing value is left out
+  refused,         // throws an Error that names the line and the column
+  filled_by_mean,  // a missing number becomes the mean of its column over the whole file; a missing text is refused
+  rows_dropped,    // leaves out rows with a missing value
 };
 
-// Columns are named by the header, and by their numbers "0", "1", ... where there is none.
+// Columns have the names in the header. Without a header they are called "0", "1", ...
 struct CsvOptions {
-  std::string label = {};                    // the column of classes: texts or whole numbers
-  std::string target = {};                   // or that of numbers to predict
-  std::vector<std::string> categories = {};  // columns of texts or numbers of which each value becomes a feature of 0 or 1
-  std::vector<std::string> ignored = {};     // columns that are left out, as the number of a row
+  std::string label = {};                    // the column with the classes: texts or whole numbers
+  std::string target = {};                   // or, without a label, the column with the numbers to predict
+  std::vector<std::string> categories = {};  // one-hot encoded columns, of texts or numbers
+  std::vector<std::string> ignored = {};     // columns to leave out, for example row numbers
   char separator = ',';
-  char decimal = '.';              // or ',', which then stands before the fraction of a number: 1,5
+  char decimal = '.';              // or ',' for numbers like 1,5
   std::int64_t skipped_lines = 0;  // at the start of the file
-  bool header = true;              // the first line then names the columns
+  bool header = true;              // whether the first line (after skipped_lines) has the column names
   MissingValues missing = MissingValues::refused;
   std::vector<std::string> missing_values = {"", "?", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None"};
 };
 
-// A table of a file of comma-separated values (RFC 4180), UTF-8 with or without a byte order mark, lines that end in LF or
-// CRLF:
+// Reads a file of comma-separated values (RFC 4180) into a table. The file is UTF-8, with or without a byte order mark; lines
+// end in LF or CRLF.
 //
 //   const data::Table flowers = data::read_csv("iris.csv", {.label = "class"});
 //   const data::Table houses = data::read_csv("houses.csv", {.target = "price", .categories = {"street"}, .ignored = {"id"}});
 //
-// All columns but the label, the target and those that are ignored are features, in their order. A feature is a number, unless
-// it is one of the `categories`: a text elsewhere is an Error, so that neither a typing error nor a name becomes hundreds of
-// features. A category column "street" becomes the features "street_gravel" and "street_paved", sorted by the value, as
-// get_dummies of pandas names them. Where such a name is taken it gets a number: "street_paved_2". Table::columns() has the
-// columns and their values.
+// All columns except the label, the target and the ignored ones are features, in the order of the file. Features are numbers;
+// only columns named in `categories` may hold text, so that a typing error does not become hundreds of features. A category
+// column is one-hot encoded and named as by pandas.get_dummies: "street" becomes "street_gravel" and "street_paved", sorted by
+// value. Where another column has this name already, a number is added: "street_paved_2". Table::columns() returns the columns
+// and their categories.
 //
-// Classes are numbered from 0 in the order of their names, whole numbers in the order of their values; Table::class_names() has
-// them. Whole numbers are compared by all of their digits. Features are rounded to float, and standardized as they were before.
-// Blanks around values and empty lines don't count. A quoted value may hold separators, line ends and doubled quotes.
+// Classes are numbered from 0, sorted by name, or by value where all are whole numbers (all digits are compared, however many).
+// Table::class_names() returns their names. Features are rounded to float; standardization uses the unrounded values. Blanks
+// around values and empty lines are skipped. A quoted value may hold separators, line ends and doubled quotes.
 //
-// Throws Error{corrupt_file} with path, line and column for what can't be read, also for a file that is packed or not a text,
-// and Error{invalid_argument} for a column that does not exist. While it reads it takes up to five times the memory of floats.
+// Throws Error{corrupt_file} with path, line and column for a value that can't be read, and for a compressed or binary file;
+// Error{invalid_argument} for a column that does not exist. Reading takes up to five times the memory of the features as float.
 Table read_csv(const Location& path, const CsvOptions& options = {});
 
-// A second file of the same columns: classes and categories have the numbers that they have in the first table, `like`, others
-// throw Error.
+// Reads a second file with the same columns. Classes and categories get the same numbers as in the first table, `like`; a class
+// or category that `like` does not have throws Error.
 //
 //   const data::Table training = data::read_csv("train.csv", options);
 //   const data::Table test = data::read_csv("test.csv", options, training);

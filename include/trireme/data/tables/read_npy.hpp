@@ -7,15 +7,16 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// The array of a file of numpy.save, in the order of its dims, whatever the order of its bytes:
+// Reads an array that numpy.save wrote. The tensor is row-major; C and Fortran order and both byte orders can be read:
 //
-//   const auto series = data::read_npy<float>("series.npy");      // float64 too, rounded to float
-//   const auto labels = data::read_npy<std::int32_t>("labels.npy");  // int64 too, where int32 holds all of them
+//   const auto series = data::read_npy<float>("series.npy");      // float64 is rounded to float
+//   const auto labels = data::read_npy<std::int32_t>("labels.npy");  // int64 where all values fit into int32
 //
-// T: float or double, of numbers or bools of any kind; std::int32_t or std::int64_t, of whole numbers or bools; bool, of bools.
+// T is float or double for arrays of numbers or bools, std::int32_t or std::int64_t for whole numbers or bools, bool for bools.
 //
-// Throws Error{corrupt_file} with the path for a file that is no such array or is cut, for elements that T does not take, as
-// texts, dates, complex numbers or objects of Python, for a number that T does not hold, and for more dims than a Shape has.
+// Throws Error{corrupt_file} with the path for a file that is not such an array or is truncated, for element types that T can't
+// represent (such as text, dates, complex numbers or Python objects), for a number out of the range of T, and for an array with
+// more dims than Shape::max_dims.
 template <typename T>
 TRIREME_EXPORT Tensor<T> read_npy(const Location& path);
 

@@ -13,18 +13,18 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 struct SeriesWindowOptions {
-  std::int64_t length = 0;   // rows that a model reads
-  std::int64_t horizon = 1;  // rows after them, which it predicts; 0: none
-  std::int64_t stride = 1;   // rows from the start of a window to that of the next
+  std::int64_t length = 0;   // rows in a window, the model's input
+  std::int64_t horizon = 1;  // rows after the window, which the model predicts; 0: none
+  std::int64_t stride = 1;   // rows between the starts of neighbouring windows
 };
 
-// Windows of a series, on the host as loaders give them (SeriesBatch), or on a GPU.
+// A batch of windows of a time series: on the host, as loaders return it (SeriesBatch), or on a GPU.
 template <typename D>
 struct BasicSeriesBatch {
   Tensor<float, D> x = {};        // [batch, length, features]
-  Tensor<float, D> next = {};     // [batch, horizon, features]: the rows after x; undefined where the horizon is 0
-  Tensor<float, D> targets = {};  // [batch, horizon, 1]: those of the rows after x; undefined where the table has none
-  std::int64_t first_sample = 0;  // the number of the first window's sample
+  Tensor<float, D> next = {};     // [batch, horizon, features]: the rows after x; undefined if the horizon is 0
+  Tensor<float, D> targets = {};  // [batch, horizon, 1]: targets of the rows in next; undefined if there are none
+  std::int64_t first_sample = 0;  // the sample number of the first window
 
   std::int64_t size() const { return x.dim(0); }
 };
@@ -38,15 +38,16 @@ BasicSeriesBatch<D> on_device(const SeriesBatch& loaded) {
           .first_sample = loaded.first_sample};
 }
 
-// The rows of a table, one after the other in time, as a dataset of windows for Loader and evaluation_batches:
+// A dataset of windows over a table in which each row is one time step, for Loader and evaluation_batches:
 //
-//   const auto [training, test] = data::read_csv("load.csv", {.ignored = {"date"}}).split({.shuffle = false, .standardize =
-//   true}); const data::Loader windows(data::SeriesWindows(training, {.length = 336, .horizon = 96}), run.batch());
+//   const data::Table load = data::read_csv("load.csv", {.ignored = {"date"}});
+//   const auto [training, test] = load.split({.shuffle = false, .standardize = true});
+//   const data::Loader windows(data::SeriesWindows(training, {.length = 336, .horizon = 96}), run.batch());
 //
 // Window i starts at row i * stride.
 class SeriesWindows {
  public:
-  // Throws Error for a table that holds no window and the rows after it.
+  // Throws Error for a table with fewer than length + horizon rows.
   SeriesWindows(Table rows, const SeriesWindowOptions& options);
 
   std::int64_t size() const { return size_; }
@@ -60,7 +61,7 @@ class SeriesWindows {
   std::int64_t size_;
 };
 
-std::string content_of(const SeriesWindows& windows);  // of their table and options
+std::string content_of(const SeriesWindows& windows);  // describes the table and the options
 
 }  // namespace data
 }  // namespace trireme

@@ -12,23 +12,23 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// A column of a file: one feature of numbers, or one of 0 or 1 for each of its categories.
+// A column of a file: one numeric feature, or a one-hot feature for each of its categories.
 struct TableColumn {
   std::string name;
-  std::vector<std::string> categories = {};  // none: numbers
+  std::vector<std::string> categories = {};  // empty: a column of numbers
 
   bool operator==(const TableColumn&) const = default;
 };
 
-// What a Table is made of.
+// The data that a Table is constructed from.
 struct TableContent {
   std::vector<std::string> feature_names = {};
   std::vector<float> features = {};       // [rows, features]
-  std::vector<std::int32_t> labels = {};  // [rows], each a number of class_names; or none
+  std::vector<std::int32_t> labels = {};  // [rows]: indices into class_names; or empty
   std::vector<std::string> class_names = {};
-  std::vector<float> targets = {};        // [rows]: numbers to predict; or none
-  std::vector<double> unrounded = {};     // [rows, features]: what features were rounded from; none: they were not
-  std::vector<TableColumn> columns = {};  // whose features they are, in this order; none: each is a column of numbers
+  std::vector<float> targets = {};        // [rows]: numbers to predict; or empty
+  std::vector<double> unrounded = {};     // [rows, features]: the features before rounding to float; empty: same as features
+  std::vector<TableColumn> columns = {};  // the columns of the features, in order; empty: each feature is a column of numbers
 };
 
 // Mean and standard deviation of each feature.
@@ -38,22 +38,22 @@ struct Standardization {
 };
 
 struct SplitOptions {
-  double test = 0.2;         // which part of the rows, in (0, 1), goes to the test table
-  std::uint64_t seed = 1;    // of the order in which they are drawn
-  bool shuffle = true;       // false: the first rows train, the last ones test, in their order, as those of a series
-  bool stratify = false;     // the same part of each class, at least one row to either table
-  bool standardize = false;  // both tables get the standardization of the training rows
+  double test = 0.2;         // fraction of the rows in the test table, in (0, 1)
+  std::uint64_t seed = 1;    // of the shuffled order
+  bool shuffle = true;       // false: keeps the order, the last rows are the test rows; for time series
+  bool stratify = false;     // the same fraction of each class, at least one row of it in either table
+  bool standardize = false;  // both tables are standardized by the mean and std of the training rows
 };
 struct TableSplit;
 
-// Rows of numbers, each with a class or a number to predict: of read_csv, or of your own numbers. A value: copies share the
-// rows, which never change.
+// Rows of features, each with a class or a number to predict. Comes from read_csv() or from your own TableContent. Copies are
+// cheap: they share the rows, which are immutable.
 //
 //   const auto [training, test] = data::read_csv("iris.csv", {.label = "class"}).split({.test = 0.2, .standardize = true});
 //   const data::Loader rows(training, run.batch());
 class Table {
  public:
-  // Throws Error for a table without rows or features, for sizes that don't fit each other, and for values that are not finite.
+  // Throws Error for a table without rows or features, for sizes that don't match, and for values that are not finite.
   explicit Table(TableContent content);
 
   std::int64_t size() const noexcept { return size_; }  // rows
@@ -63,25 +63,25 @@ class Table {
   const std::vector<std::string>& class_names() const noexcept { return content_->class_names; }
   const std::vector<TableColumn>& columns() const noexcept { return content_->columns; }
 
-  // Not of a table that is gone before the loop over them starts.
+  // Valid as long as the table or a copy of it lives. Calls on a temporary table do not compile.
   std::span<const float> features() const& noexcept { return content_->features; }     // [rows, features]
-  std::span<const std::int32_t> labels() const& noexcept { return content_->labels; }  // [rows], or none
-  std::span<const float> targets() const& noexcept { return content_->targets; }       // [rows], or none
+  std::span<const std::int32_t> labels() const& noexcept { return content_->labels; }  // [rows], or empty
+  std::span<const float> targets() const& noexcept { return content_->targets; }       // [rows], or empty
   void features() const&& = delete;
   void labels() const&& = delete;
   void targets() const&& = delete;
 
-  // These rows as a batch. An index that is not in [0, size()) throws Error.
+  // Makes a batch of these rows. Throws Error for an index outside of [0, size()).
   Rows collate(std::span<const std::int64_t> indices, std::int64_t first_sample) const;
 
-  // Rows [begin, begin + count), which have to exist; one at least.
+  // Rows [begin, begin + count). Throws Error where some of them do not exist or count is below 1.
   Table part(std::int64_t begin, std::int64_t count) const;
 
-  // Two tables of other rows each, both in a shuffled order, which is a function of the seed, or in their own.
+  // Splits the rows into two tables, shuffled by the seed or in their order (.shuffle = false).
   TableSplit split(const SplitOptions& options = {}) const;
 
-  // The same as scikit-learn's StandardScaler: fit() on the training rows, transform() of all. The deviation is that of these
-  // rows, divided by their number. Computed in double, of numbers as they were before they became floats.
+  // As scikit-learn's StandardScaler: standardization() is fit(), standardized() is transform(). The standard deviation divides
+  // by the number of rows (ddof = 0). Computed in double from the values before they were rounded to float.
   //
   //   const auto standardization = training.standardization();
   //   const auto later = data::read_csv("later.csv").standardized(standardization);
@@ -90,9 +90,9 @@ class Table {
 
  private:
   Table rows(std::span<const std::int64_t> indices) const;
-  std::vector<std::int64_t> rows_of_test(const SplitOptions& options) const;  // by their places in the shuffled order
+  std::vector<std::int64_t> rows_of_test(const SplitOptions& options) const;  // places in the shuffled order
   TableSplit shuffled_split(const SplitOptions& options) const;
-  double value(std::int64_t at) const;  // of a row's feature, as exactly as it is known
+  double value(std::int64_t at) const;  // of features()[at], unrounded where known
 
   std::int64_t size_;
   std::shared_ptr<const TableContent> content_;
@@ -103,7 +103,7 @@ struct TableSplit {
   Table test;
 };
 
-// In words that differ where the content does: the size, and a digest of features, labels and targets in the order of the rows.
+// A text that identifies the content: the size, and a digest of features, labels and targets in the order of the rows.
 std::string content_of(const Table& table);
 
 }  // namespace data

@@ -12,23 +12,23 @@ namespace data {
 
 struct MaskingOptions {
   std::int32_t mask_token = 0;
-  std::int64_t vocabulary = 0;             // random tokens are below
-  std::vector<std::int32_t> special = {};  // never chosen, as [CLS], [SEP] and padding
-  double probability = 0.15;               // of a token to be chosen
-  double masked = 0.8;                     // share of the chosen ones that become mask_token,
-  double random = 0.1;                     // or any token; the others stay
+  std::int64_t vocabulary = 0;             // random tokens lie in [0, vocabulary)
+  std::vector<std::int32_t> special = {};  // tokens that are never chosen, for example [CLS], [SEP] and padding
+  double probability = 0.15;               // that a token is chosen
+  double masked = 0.8;                     // share of the chosen tokens that become mask_token
+  double random = 0.1;                     // share that become a random token; the other chosen tokens stay
   std::uint64_t seed = 0;
 };
 
-// The batch of masked-language pretraining (Devlin et al. 2018, arXiv 1810.04805): some tokens are chosen and most of them
-// hidden; targets are the tokens at the chosen places, elsewhere no_target. Padding is never chosen. What is chosen
-// depends on (seed, number of the row's sample, place) alone, so that any number of ranks learns the same.
+// Masks tokens for masked-language pretraining (Devlin et al. 2018, arXiv 1810.04805). Chooses tokens at random and replaces
+// most of them by mask_token or a random token; targets are the original tokens at the chosen places and no_target elsewhere.
+// Padding is never chosen. The choice is a function of (seed, sample number of the row, place), the same for any number of
+// ranks.
 //
-//   for (auto& step : run.steps(loader)) {
-//     step.backward(bert, step.batches() | std::views::transform([&](const auto& b) { return data::mask_tokens(b, masking);
-//     }));
+//   const auto masked = std::views::transform([&](const auto& batch) { return data::mask_tokens(batch, masking); });
+//   for (auto& step : run.steps(loader)) step.backward(bert, step.batches() | masked);
 TextBatch mask_tokens(const TextBatch& batch, const MaskingOptions& options);
-TextBatch mask_tokens(const TokenBatch& batch, const MaskingOptions& options);  // of a text without padding
+TextBatch mask_tokens(const TokenBatch& batch, const MaskingOptions& options);  // of rows without padding
 
 }  // namespace data
 }  // namespace trireme

@@ -10,17 +10,17 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// The target of a place where nothing is to be said: what cross_entropy ignores.
+// The target of a place that does not count; cross_entropy ignores it.
 inline constexpr std::int32_t no_target = -100;
 
-// Texts for models that read them to both sides, as BERT: padded to one length, on the host (TextBatch) or on a GPU.
+// Texts for bidirectional models such as BERT, padded to one length: on the host (TextBatch) or on a GPU.
 template <typename D>
 struct BasicTextBatch {
   Tensor<std::int32_t, D> tokens = {};            // [batch, time]
-  Tensor<std::int32_t, D> targets = {};           // [batch, time]: the token at each place; of a classifier [batch]: the class
-  Tensor<std::int32_t, D> key_padding_mask = {};  // [batch, time], not 0 where a token is padding; undefined: nowhere
-  Tensor<std::int32_t, D> token_types = {};       // [batch, time]: which of two sentences; undefined: all the first, 0
-  std::int64_t first_sample = 0;                  // the number of the first row's sample
+  Tensor<std::int32_t, D> targets = {};           // [batch, time]: the token at each place; for a classifier [batch]: the class
+  Tensor<std::int32_t, D> key_padding_mask = {};  // [batch, time], not 0 at padding; undefined: no padding
+  Tensor<std::int32_t, D> token_types = {};       // [batch, time]: 0 in the first sentence, 1 in the second; undefined: 0
+  std::int64_t first_sample = 0;                  // the sample number of the first row
 
   std::int64_t rows() const { return tokens.dim(0); }
   std::int64_t time() const { return tokens.dim(1); }
@@ -36,7 +36,7 @@ BasicTextBatch<D> on_device(const TextBatch& loaded) {
           .first_sample = loaded.first_sample};
 }
 
-// [lengths.size(), time], 1 from each row's length on. A length that is not in [0, time] throws Error.
+// A mask [lengths.size(), time]: 1 from each row's length on, 0 before. Throws Error for a length outside of [0, time].
 Tensor<std::int32_t> padding_mask(std::span<const std::int64_t> lengths, std::int64_t time);
 
 }  // namespace data

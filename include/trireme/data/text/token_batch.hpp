@@ -9,17 +9,17 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Sequences of tokens, on the host as loaders give them (TokenBatch), or on a GPU.
+// Sequences of tokens: on the host, as loaders return them (TokenBatch), or on a GPU.
 template <typename D>
 struct BasicTokenBatch {
   Tensor<std::int32_t, D> tokens = {};   // [batch, length]
-  Tensor<std::int32_t, D> targets = {};  // [batch, length]: the token after each
-  // [batch, length]: the place in its row where each token's document starts, as {0, 0, 0, 3, 3, 5}; undefined: a row is one
-  // document. Attention stays inside documents.
+  Tensor<std::int32_t, D> targets = {};  // [batch, length]: the next token of each token
+  // [batch, length]: for each token, the place in the row where its document starts, for example {0, 0, 0, 3, 3, 5} for three
+  // documents. Tokens attend only within their document. Undefined: each row is one document.
   Tensor<std::int32_t, D> document_starts = {};
-  std::int64_t first_sample = 0;  // the number of the first row's sample
-  std::int64_t first_row = 0;     // the first row's place in the whole batch of the step
-  bool continues = false;         // each row goes on where it ended in the step before: WindowOrder::continued
+  std::int64_t first_sample = 0;  // the sample number of the first row
+  std::int64_t first_row = 0;     // the place of the first row in the step's batch of all ranks
+  bool continues = false;         // each row continues the same row of the previous step (WindowOrder::continued)
 
   std::int64_t rows() const { return tokens.dim(0); }
   std::int64_t time() const { return tokens.dim(1); }  // the length of a sequence

@@ -14,27 +14,28 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// A long sequence of tokens. A value: copies share the tokens, which never change.
+// A long sequence of tokens. Copies are cheap: they share the tokens, which are immutable.
 class TokenDataset {
  public:
-  static TokenDataset from_bytes(std::string bytes);  // every byte is a token
+  static TokenDataset from_bytes(std::string bytes);  // each byte is a token
 
   static TokenDataset from_tokens(const std::vector<std::int32_t>& tokens);
 
-  // A file of nothing but tokens, uint8, uint16 or uint32 in this machine's byte order, read from the disk as it is used.
+  // Memory-maps a file that holds only tokens, as uint8, uint16 or uint32 in this machine's byte order.
   static TokenDataset map(const Location& path, DType dtype);
 
   std::int64_t size() const noexcept { return size_; }
 
-  // Copies the tokens [position, position + into.size()).
+  // Copies the tokens [position, position + into.size()). Throws Error where some of them do not exist.
   void window(std::int64_t position, std::span<std::int32_t> into) const;
 
+  // Tokens [begin, begin + count). Throws Error where some of them do not exist.
   TokenDataset part(std::int64_t begin, std::int64_t count) const;
 
-  // The largest of all tokens, which are all read for it; of a large file it is kept, see content_at(). 0 of none.
+  // The largest token; 0 where there are none. Reads all tokens; for a large file the result is cached, see number_of_file().
   std::int64_t largest() const;
 
-  // Where they come from: the file, or an empty path, and which of its tokens is the first here.
+  // The mapped file (an empty path without one), and the place of this dataset's first token in it.
   const Location& file() const noexcept { return file_; }
   std::int64_t first() const noexcept { return first_; }
   DType dtype() const noexcept { return dtype_; }
@@ -60,7 +61,8 @@ struct TrainingSplit {
 
 TrainingSplit split(const TokenDataset& dataset, double validation_fraction);
 
-// In words that differ where the content does: the tokens and a digest; of a file, that of the file and which part it is.
+// A text that identifies the content: the number of tokens and a digest; for a mapped file, content_at() of the file and the
+// part of it.
 std::string content_of(const TokenDataset& tokens);
 
 }  // namespace data

@@ -12,25 +12,25 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Under which checkpoints keep a vocabulary's to_text() as a value, and files of weights as metadata.
+// The name of Vocabulary::to_text() among the values of a checkpoint and in the metadata of a weights file.
 inline constexpr const char* vocabulary_name = "vocabulary";
 
-// The tokens of one text, numbered. A value.
+// A vocabulary made from a text: characters or words, numbered.
 class Vocabulary {
  public:
-  // Every different byte of the text, numbered by value.
+  // The distinct bytes of the text, numbered in ascending order.
   static Vocabulary characters(std::string_view text);
 
-  // Words between spaces, and "<eos>" for every end of a line; "<unk>" stands for words that the vocabulary lacks. The
-  // `largest` most frequent ones, numbered by falling frequency, words of the same frequency by spelling.
+  // The words of the text, separated by spaces, "<eos>" for the end of each line, and "<unk>" for unknown words. Keeps at most
+  // `largest` tokens, the most frequent ones. Numbered by descending frequency, at equal frequency by spelling; "<unk>" is 0.
   static Vocabulary words(std::string_view text, std::int64_t largest);
 
   std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
 
-  std::vector<std::int32_t> encode(std::string_view text) const;  // a character that is unknown is an error
+  std::vector<std::int32_t> encode(std::string_view text) const;  // an unknown character throws Error
   std::string decode(std::span<const std::int32_t> tokens) const;
 
-  // A line of ASCII with all tokens in their order, and the vocabulary of such a line; any other text is an error.
+  // Writes all tokens in order as one line of ASCII; from_text() reads such a line and throws Error for any other text.
   std::string to_text() const;
   static Vocabulary from_text(std::string_view text);
 
