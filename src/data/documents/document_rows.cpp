@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <utility>
 
+#include "data/documents/best_fit.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/data/text/text_batch.hpp"
 #include "trireme/files/file_content.hpp"
@@ -21,7 +21,7 @@ DocumentRows::DocumentRows(Documents documents, const DocumentRowsOptions& optio
   std::vector<Piece> pieces = cut_to_length();
   for (const Piece& piece : pieces) num_tokens_ += piece.count;
   if (options.packing) {
-    pack(std::move(pieces));
+    pack(pieces);
   } else {
     pieces_ = std::move(pieces);
     for (std::int64_t row = 0; row < std::ssize(pieces_); ++row) row_ends_.push_back(row + 1);
@@ -49,26 +49,11 @@ std::vector<DocumentRows::Piece> DocumentRows::cut_to_length() {
   return pieces;
 }
 
-void DocumentRows::pack(std::vector<Piece> pieces) {
-  std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.count > b.count; });
-  std::map<std::int64_t, std::vector<std::size_t>> by_room;  // rows by remaining room in tokens
-  std::vector<std::vector<Piece>> rows;
-  for (const Piece& piece : pieces) {
-    const auto closest = by_room.lower_bound(piece.count);
-    const bool fits = closest != by_room.end();
-    const std::size_t row = fits ? closest->second.back() : rows.size();
-    const std::int64_t room = fits ? closest->first : options_.length;
-    if (fits) {
-      closest->second.pop_back();
-      if (closest->second.empty()) by_room.erase(closest);
-    } else {
-      rows.emplace_back();
-    }
-    rows[row].push_back(piece);
-    if (room > piece.count) by_room[room - piece.count].push_back(row);
-  }
-  for (const std::vector<Piece>& row : rows) {
-    pieces_.insert(pieces_.end(), row.begin(), row.end());
+void DocumentRows::pack(const std::vector<Piece>& pieces) {
+  std::vector<std::int64_t> sizes;
+  for (const Piece& piece : pieces) sizes.push_back(piece.count);
+  for (const std::vector<std::size_t>& row : best_fit(sizes, options_.length)) {
+    for (const std::size_t piece : row) pieces_.push_back(pieces[piece]);
     row_ends_.push_back(std::ssize(pieces_));
   }
 }

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "data/sources/item_order.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/sources/permutation.hpp"
 
 namespace trireme::data {
 namespace {
@@ -44,25 +44,34 @@ BatchShare share_of_rest(std::int64_t dataset_size, const LoaderOptions& options
        .hint = fmt::format("use {}LastBatch::filled, which goes on with the next epoch, or LastBatch::dropped", smaller)});
 }
 
-std::int64_t checked_size(std::int64_t dataset_size) {
-  require(dataset_size > 0, "a dataset without items cannot be loaded");
-  return dataset_size;
+std::int64_t checked_size(std::span<const DatasetPart> parts) {
+  std::int64_t size = 0;
+  for (const DatasetPart& part : parts) {
+    require(part.size >= 0 && !__builtin_add_overflow(size, part.size, &size),
+            "a dataset of {} items beside others cannot be counted", part.size);
+  }
+  require(size > 0, "a dataset without items cannot be loaded");
+  return size;
 }
 
 }  // namespace
 
 DatasetSampler::DatasetSampler(std::int64_t dataset_size, const LoaderOptions& options)
-    : size_(checked_size(dataset_size)),
+    : DatasetSampler(std::vector{DatasetPart{.size = dataset_size}}, options) {}
+
+DatasetSampler::DatasetSampler(std::span<const DatasetPart> parts, const LoaderOptions& options)
+    : size_(checked_size(parts)),
       share_(options.batch),
-      rest_(share_of_rest(dataset_size, options, share_)),
-      order_(options.order),
+      rest_(share_of_rest(size_, options, share_)),
       last_(options.last),
-      seed_(options.batch.seed) {
+      order_(make_item_order(parts, options)) {
   require(options.workers >= 0, "{} workers can read nothing; 0 means all threads of this rank", options.workers);
+  require(options.mixture.empty() || last_ == LastBatch::filled,
+          "a mixture has no last batch, since its parts end at different steps: use LastBatch::filled");
   require(
-      last_ != LastBatch::dropped || dataset_size >= batch_size(),
+      last_ != LastBatch::dropped || size_ >= batch_size(),
       "{} items hold no whole batch of {}: all of them would be dropped; use LastBatch::filled or a batch size of at most {}",
-      dataset_size, batch_size(), dataset_size);
+      size_, batch_size(), size_);
 }
 
 std::int64_t DatasetSampler::samples_per_epoch() const {
@@ -100,9 +109,8 @@ SampledItems DatasetSampler::items(std::int64_t step, std::int64_t micro_batch) 
   SampledItems items{.indices = {}, .first_sample = place.first_sample};
   items.indices.reserve(static_cast<std::size_t>(place.rows));
   for (std::int64_t row = 0; row < place.rows; ++row) {
-    const std::int64_t position = place.position + row;  // goes on into the next epoch where batches are filled
-    const Permutation order(size_, seed_, static_cast<std::uint64_t>(place.epoch + position / size_));
-    items.indices.push_back(order_ == Order::shuffled ? order(position % size_) : position % size_);
+    const std::int64_t position = place.position + row;  // in later epochs too, where batches are filled
+    items.indices.push_back(order_->index(place.epoch + position / size_, position % size_));
   }
   return items;
 }

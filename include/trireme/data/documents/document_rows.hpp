@@ -58,7 +58,7 @@ class DocumentRows {
   };
 
   std::vector<Piece> cut_to_length();
-  void pack(std::vector<Piece> pieces);
+  void pack(const std::vector<Piece>& pieces);
   std::span<const Piece> pieces_of(std::int64_t row) const;
 
   std::shared_ptr<const Documents> documents_;

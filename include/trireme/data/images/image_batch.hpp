@@ -32,6 +32,11 @@ struct BasicImageBatch {
 };
 using ImageBatch = BasicImageBatch<Cpu>;
 
+inline std::int64_t bytes_of(const ImageBatch& batch) {
+  return bytes_of(batch.images) + bytes_of(batch.labels) + bytes_of(batch.partner_labels) + bytes_of(batch.lambda) +
+         bytes_of(batch.soft_labels);
+}
+
 template <typename D>
 BasicImageBatch<D> on_device(const ImageBatch& loaded) {
   return {.images = on_device<D>(loaded.images),

@@ -25,6 +25,8 @@ struct BasicMaskedBatch {
 };
 using MaskedBatch = BasicMaskedBatch<Cpu>;
 
+inline std::int64_t bytes_of(const MaskedBatch& batch) { return bytes_of(batch.images) + bytes_of(batch.labels); }
+
 template <typename D>
 BasicMaskedBatch<D> on_device(const MaskedBatch& loaded) {
   return {.images = on_device<D>(loaded.images), .labels = on_device<D>(loaded.labels), .first_sample = loaded.first_sample};

@@ -34,7 +34,7 @@ class Loader {
   // Throws Error for an empty dataset, and where ranks or micro-batches can't share the batch or the last batch equally.
   explicit Loader(Dataset dataset, const LoaderOptions& options = {}, Collate collate = {})
       : dataset_(std::move(dataset)),
-        sampler_(static_cast<std::int64_t>(dataset_.size()), options),
+        sampler_(parts_of(dataset_), options),
         collate_(std::move(collate)),
         workers_(options.workers) {}
   Loader(Dataset dataset, const BatchOptions& batch, Collate collate = {})

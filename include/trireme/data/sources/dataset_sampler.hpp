@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "trireme/core/export.hpp"
@@ -22,12 +24,45 @@ enum class LastBatch : std::uint8_t {
   partial,  // makes a smaller batch; it must divide into equal shares and as many micro-batches
 };
 
+// How often samples come from each part of a joined dataset, from a step on: one weight for each part, in any unit.
+struct MixtureWeights {
+  std::int64_t from_step = 0;
+  std::vector<double> weights = {};
+};
+
 struct LoaderOptions {
   BatchOptions batch = {};
   Order order = Order::shuffled;
   LastBatch last = LastBatch::filled;
   int workers = 1;  // threads that call the dataset's at() concurrently; 0: all threads of this rank
+  // Of a dataset that joins several (Joined): samples come from its parts by these weights, and each part begins its next epoch
+  // when it is used up. The steps ascend from 0. Empty: each item once per epoch.
+  //   {.mixture = {{0, {0.7, 0.3}}, {10'000, {0.5, 0.5}}}}
+  std::vector<MixtureWeights> mixture = {};
+  // Shuffled items are read in blocks of so many neighbours, and `blocks_at_once` blocks are shuffled with each other, so that
+  // files are read along. 0: the number that the dataset names by neighbours(); 1: any item may follow any other.
+  std::int64_t block = 0;
+  std::int64_t blocks_at_once = 16;
 };
+
+// What a sampler knows of a dataset, or of one that is joined with others.
+struct DatasetPart {
+  std::int64_t size = 0;
+  std::int64_t neighbours = 1;  // items that are read fastest one after the other
+};
+
+template <typename D>
+std::vector<DatasetPart> parts_of(const D& dataset) {
+  if constexpr (requires { dataset.parts(); }) {
+    return dataset.parts();
+  } else if constexpr (requires { dataset.neighbours(); }) {
+    return {{static_cast<std::int64_t>(dataset.size()), dataset.neighbours()}};
+  } else {
+    return {{static_cast<std::int64_t>(dataset.size()), 1}};
+  }
+}
+
+class ItemOrder;
 
 // The items of a micro-batch, and the number of its first sample. Samples are numbered over all epochs and ranks, without
 // dropped items.
@@ -42,6 +77,9 @@ class DatasetSampler {
  public:
   // Throws Error for an empty dataset, and where ranks or micro-batches can't share the batch or the last batch equally.
   DatasetSampler(std::int64_t dataset_size, const LoaderOptions& options);
+  // The same of joined datasets. Weights that are not one for each part, negative, all 0, of an empty part, or so small that
+  // the part would never come, and steps that do not ascend from 0 throw Error too.
+  DatasetSampler(std::span<const DatasetPart> parts, const LoaderOptions& options);
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }
   std::int64_t batch_size() const { return share_.batch_size(); }
@@ -64,9 +102,8 @@ class DatasetSampler {
   std::int64_t size_;
   BatchShare share_;
   BatchShare rest_;  // the shares of a smaller last batch; share_ without one
-  Order order_;
   LastBatch last_;
-  std::uint64_t seed_;
+  std::shared_ptr<const ItemOrder> order_;
 };
 
 }  // namespace data

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <type_traits>
 
 #include "trireme/core/export.hpp"
@@ -16,6 +17,12 @@ Tensor<T, D> on_device(const Tensor<T>& loaded) {
   } else {
     return loaded.defined() ? loaded.template to<D>() : Tensor<T, D>();
   }
+}
+
+// Bytes of the elements; 0 of an undefined tensor.
+template <typename T>
+std::int64_t bytes_of(const Tensor<T>& tensor) {
+  return tensor.defined() ? tensor.numel() * static_cast<std::int64_t>(sizeof(T)) : 0;
 }
 
 // Brings a loader's batch to the device D by on_device<D>(batch), found in data or in the batch's own namespace. Returns the

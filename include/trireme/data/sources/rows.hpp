@@ -21,6 +21,8 @@ struct BasicRows {
 };
 using Rows = BasicRows<Cpu>;
 
+inline std::int64_t bytes_of(const Rows& batch) { return bytes_of(batch.x) + bytes_of(batch.labels) + bytes_of(batch.targets); }
+
 template <typename D>
 BasicRows<D> on_device(const Rows& loaded) {
   return {.x = on_device<D>(loaded.x),

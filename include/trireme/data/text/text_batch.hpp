@@ -27,6 +27,10 @@ struct BasicTextBatch {
 };
 using TextBatch = BasicTextBatch<Cpu>;
 
+inline std::int64_t bytes_of(const TextBatch& batch) {
+  return bytes_of(batch.tokens) + bytes_of(batch.targets) + bytes_of(batch.key_padding_mask) + bytes_of(batch.token_types);
+}
+
 template <typename D>
 BasicTextBatch<D> on_device(const TextBatch& loaded) {
   return {.tokens = on_device<D>(loaded.tokens),

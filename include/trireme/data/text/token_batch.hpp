@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/sources/on_device.hpp"
@@ -25,6 +26,14 @@ struct BasicTokenBatch {
   std::int64_t time() const { return tokens.dim(1); }  // the length of a sequence
 };
 using TokenBatch = BasicTokenBatch<Cpu>;
+
+// The rows of several batches of one length as one batch, whose first sample is that of the first. A row without
+// document_starts beside rows that have them is one document.
+TokenBatch joined_rows(std::vector<TokenBatch> batches);
+
+inline std::int64_t bytes_of(const TokenBatch& batch) {
+  return bytes_of(batch.tokens) + bytes_of(batch.targets) + bytes_of(batch.document_starts);
+}
 
 template <typename D>
 BasicTokenBatch<D> on_device(const TokenBatch& loaded) {

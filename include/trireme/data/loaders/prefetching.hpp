@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/data/loaders/batch_loader.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
+
+struct PrefetchOptions {
+  int threads = 1;           // that load micro-batches, each a whole one
+  std::int64_t batches = 2;  // micro-batches that are read ahead at most, over all threads
+  std::int64_t bytes = 0;    // that they take at most, if the next is no larger than the last; 0: no bound
+};
+
+struct PrefetchReport {
+  std::int64_t batches = 0;     // that were handed out
+  std::int64_t not_ahead = 0;   // of these, those that no thread had begun: the first one, and after a jump to another step
+  double loading_seconds = 0;   // of all threads
+  double waiting_seconds = 0;   // of the caller of load()
+  std::int64_t most_bytes = 0;  // that were ready at the same time
+};
+
+namespace detail {
+
+// Loads micro-batches in the order of steps on threads of its own, and hands them out in that order.
+class ReadAhead {
+ public:
+  struct Loaded {
+    std::shared_ptr<void> batch;
+    std::int64_t bytes = 0;
+  };
+  using Load = std::function<Loaded(std::int64_t step, std::int64_t micro_batch)>;
+
+  ReadAhead(const PrefetchOptions& options, std::int64_t num_micro_batches, Load load);
+  ~ReadAhead();  // waits for what is being loaded
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+
+  std::shared_ptr<void> take(std::int64_t step, std::int64_t micro_batch);
+  PrefetchReport report() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace detail
+
+// A loader that reads ahead: while a step computes, threads load the micro-batches of the next ones. The batches are those of
+// the loader itself, in any order of calls; what load() throws is thrown when that batch is asked for.
+//
+//   const data::Prefetching loader(data::Loader(rows, {.batch = run.batch()}), {.threads = 2, .batches = 8});
+//   for (auto& step : run.steps(loader)) ...
+//
+// It pays where batches are decoded, or come over a network, and cores are free. The loader's load() is called from several
+// threads at the same time. A bound in bytes needs batches with a function bytes_of(batch), as those of the library have.
+template <BatchLoader L>
+class Prefetching {
+ public:
+  using Batch = decltype(std::declval<const L&>().load(std::int64_t{}, std::int64_t{}));
+
+  // Fewer threads or batches than one, and a bound below 0 or of batches that tell no bytes throw Error.
+  explicit Prefetching(L loader, const PrefetchOptions& options = {}) : loader_(std::make_shared<const L>(std::move(loader))) {
+    constexpr bool tells_bytes = requires(const Batch& batch) { bytes_of(batch); };
+    require(options.bytes == 0 || tells_bytes, "a bound of {} bytes for batches that have no function bytes_of(batch)",
+            options.bytes);
+    ahead_ = std::make_shared<detail::ReadAhead>(options, loader_->num_micro_batches(),
+                                                 [loader = loader_](std::int64_t step, std::int64_t micro_batch) {
+                                                   auto batch = std::make_shared<Batch>(loader->load(step, micro_batch));
+                                                   std::int64_t bytes = 0;
+                                                   if constexpr (tells_bytes) bytes = bytes_of(*batch);
+                                                   return detail::ReadAhead::Loaded{std::move(batch), bytes};
+                                                 });
+  }
+
+  std::int64_t num_micro_batches() const { return loader_->num_micro_batches(); }
+  std::int64_t batch_size() const { return loader_->batch_size(); }
+  std::int64_t samples_per_epoch() const { return loader_->samples_per_epoch(); }
+  std::int64_t samples_of_steps(std::int64_t steps) const { return data::samples_of_steps(*loader_, steps); }
+  std::int64_t tokens_per_sample() const requires requires(const L& loader) { loader.tokens_per_sample(); }
+  { return loader_->tokens_per_sample(); }
+  std::string content() const requires requires(const L& loader) { loader.content(); }
+  { return loader_->content(); }
+
+  Batch load(std::int64_t step, std::int64_t micro_batch = 0) const {
+    return std::move(*std::static_pointer_cast<Batch>(ahead_->take(step, micro_batch)));
+  }
+
+  const L& loader() const { return *loader_; }
+  PrefetchReport report() const { return ahead_->report(); }
+
+ private:
+  std::shared_ptr<const L> loader_;
+  std::shared_ptr<detail::ReadAhead> ahead_;
+};
+
+}  // namespace data
+}  // namespace trireme

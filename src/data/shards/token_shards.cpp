@@ -1,0 +1,285 @@
+#include "trireme/data/shards/token_shards.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/range.hpp"
+#include "trireme/files/file_content.hpp"
+#include "trireme/files/file_system.hpp"
+
+namespace trireme::data {
+namespace {
+
+constexpr std::string_view format_key = "format";
+constexpr std::string_view format_name = "trireme.tokens";
+constexpr std::string_view digest_key = "digest";
+constexpr std::string_view tokens_name = "tokens", ends_name = "document_ends", sources_name = "document_sources";
+constexpr std::int64_t read_at_once = 1 << 16;  // elements
+
+[[noreturn]] void refuse_shard(const Location& file, std::string message, std::string_view tensor = {}, std::string hint = {}) {
+  throw Error({.code = ErrorCode::corrupt_file,
+               .message = std::move(message),
+               .operation = "reading a token shard",
+               .name = std::string(tensor),
+               .path = file.string(),
+               .hint = std::move(hint)});
+}
+
+// The elements of a tensor with one dimension, read from a mapped file or in parts.
+class Column {
+ public:
+  Column() = default;
+  Column(const SafetensorsEntry& entry, std::shared_ptr<const std::byte> mapped, const InputFile* file)
+      : dtype_(entry.dtype), size_(entry.shape.numel()), begin_(entry.begin), mapped_(std::move(mapped)), file_(file) {}
+
+  std::int64_t size() const { return size_; }
+
+  // The caller has checked that they are there.
+  void read(std::int64_t first, std::span<std::byte> into) const {
+    const std::uint64_t offset = begin_ + static_cast<std::uint64_t>(first) * size_of(dtype_);
+    if (mapped_) {
+      std::memcpy(into.data(), mapped_.get() + offset, into.size());
+    } else if (!into.empty()) {
+      file_->read_at(into, offset);
+    }
+  }
+  template <typename T>
+  T at(std::int64_t index) const {
+    T value{};
+    read(index, std::as_writable_bytes(std::span(&value, 1)));
+    return value;
+  }
+
+ private:
+  DType dtype_ = DType::uint8;
+  std::int64_t size_ = 0;
+  std::uint64_t begin_ = 0;
+  std::shared_ptr<const std::byte> mapped_;
+  const InputFile* file_ = nullptr;
+};
+
+}  // namespace
+
+class TokenShards::Shard {
+ public:
+  explicit Shard(const Location& location) : header_(location), file_(open_file(location)) {
+    const SafetensorsMetadata& metadata = header_.metadata();
+    const auto format = metadata.find(std::string(format_key));
+    if (format == metadata.end() || format->second != format_name) {
+      refuse_shard(location,
+                   fmt::format("the file is no token shard: its metadata does not say {{\"format\": \"{}\"}}", format_name), {},
+                   "trireme-data tokenize makes token shards of texts");
+    }
+    if (location.is_file_path()) mapped_ = file_->map();
+    tokens_ = column(tokens_name, {DType::uint16, DType::uint32});
+    is_wide_ = header_.at(tokens_name).dtype == DType::uint32;
+    ends_ = column(ends_name, {DType::int64, DType::int64});
+    if (header_.find(sources_name) != nullptr) sources_ = column(sources_name, {DType::int32, DType::int32});
+    if (sources_.size() != 0 && sources_.size() != ends_.size()) {
+      refuse_shard(location, fmt::format("{} sources of {} documents", sources_.size(), ends_.size()), sources_name);
+    }
+    if (ends_.size() == 0) refuse_shard(location, "the shard has no document", ends_name);
+    if (const auto last = ends_.at<std::int64_t>(ends_.size() - 1); last != tokens_.size()) {
+      refuse_shard(location, fmt::format("the last document ends at {}, but there are {} tokens", last, tokens_.size()),
+                   ends_name);
+    }
+  }
+
+  const Location& location() const { return header_.path(); }
+  const SafetensorsMetadata& metadata() const { return header_.metadata(); }
+  std::int64_t num_documents() const { return ends_.size(); }
+  std::int64_t num_tokens() const { return tokens_.size(); }
+
+  Range tokens_of(std::int64_t document) const {
+    std::array<std::int64_t, 2> ends{};
+    const bool is_first = document == 0;
+    ends_.read(is_first ? 0 : document - 1, std::as_writable_bytes(std::span(ends).subspan(is_first ? 1 : 0)));
+    check_document(document, ends[0], ends[1]);
+    return {ends[0], ends[1]};
+  }
+
+  std::int32_t source_of(std::int64_t document) const { return sources_.size() == 0 ? 0 : sources_.at<std::int32_t>(document); }
+
+  void read(std::int64_t first, std::span<std::int32_t> into) const {
+    if (is_wide_) {
+      tokens_.read(first, std::as_writable_bytes(into));
+      for (const std::int32_t token : into) {
+        if (token < 0)
+          refuse_shard(location(), fmt::format("the token {} is too large", static_cast<std::uint32_t>(token)), tokens_name);
+      }
+      return;
+    }
+    // Narrow tokens fill the back half and are widened from the front on: what is written lies before what is read.
+    const std::span<std::byte> bytes = std::as_writable_bytes(into);
+    const std::span<std::byte> narrow = bytes.subspan(bytes.size() / 2);
+    tokens_.read(first, narrow);
+    for (std::size_t at = 0; at < into.size(); ++at) {
+      std::uint16_t token = 0;
+      std::memcpy(&token, narrow.data() + at * sizeof token, sizeof token);
+      into[at] = token;
+    }
+  }
+
+  void verify(std::optional<std::int64_t> largest) const {
+    std::vector<std::int64_t> ends;
+    std::int64_t before = 0;
+    for (std::int64_t first = 0; first < ends_.size(); first += read_at_once) {
+      ends.resize(static_cast<std::size_t>(std::min(read_at_once, ends_.size() - first)));
+      ends_.read(first, std::as_writable_bytes(std::span(ends)));
+      for (std::size_t at = 0; at < ends.size(); ++at) {
+        check_document(first + static_cast<std::int64_t>(at), before, ends[at]);
+        before = ends[at];
+      }
+    }
+    std::vector<std::int32_t> tokens;
+    for (std::int64_t first = 0; first < tokens_.size(); first += read_at_once) {
+      tokens.resize(static_cast<std::size_t>(std::min(read_at_once, tokens_.size() - first)));
+      read(first, tokens);
+      const auto most = std::ranges::max_element(tokens);
+      if (largest && *most > *largest) {
+        refuse_shard(location(), fmt::format("token {} is {}, above {}", first + (most - tokens.begin()), *most, *largest),
+                     tokens_name);
+      }
+    }
+  }
+
+ private:
+  Column column(std::string_view name, std::array<DType, 2> dtypes) const {
+    const SafetensorsEntry* const entry = header_.find(name);
+    if (entry == nullptr) refuse_shard(location(), "the token shard lacks a tensor", name);
+    if (std::ranges::find(dtypes, entry->dtype) == dtypes.end()) {
+      refuse_shard(location(),
+                   fmt::format("the tensor is of {}, not of {}{}", name_of(entry->dtype), name_of(dtypes[0]),
+                               dtypes[0] == dtypes[1] ? "" : fmt::format(" or {}", name_of(dtypes[1]))),
+                   name);
+    }
+    if (entry->shape.size() != 1) {
+      refuse_shard(location(), fmt::format("the tensor's shape is {}, where one dimension is wanted", entry->shape.str()),
+                   name);
+    }
+    return {*entry, mapped_, file_.get()};
+  }
+
+  void check_document(std::int64_t document, std::int64_t begin, std::int64_t end) const {
+    if (begin >= 0 && begin < end && end <= tokens_.size()) return;
+    refuse_shard(location(),
+                 fmt::format("document {} is said to be the tokens [{}, {}) of {}", document, begin, end, tokens_.size()),
+                 ends_name);
+  }
+
+  SafetensorsFile header_;
+  std::unique_ptr<InputFile> file_;
+  std::shared_ptr<const std::byte> mapped_;
+  Column tokens_, ends_, sources_;
+  bool is_wide_ = false;
+};
+
+TokenShards::TokenShards(const std::vector<Location>& files) {
+  require(!files.empty(), "token shards need at least one file");
+  for (const Location& file : files) {
+    const auto& shard = shards_.emplace_back(std::make_shared<const Shard>(file));
+    if (__builtin_add_overflow(num_documents_, shard->num_documents(), &num_documents_) ||
+        __builtin_add_overflow(num_tokens_, shard->num_tokens(), &num_tokens_)) {
+      refuse_shard(file, "the shards have more tokens than can be counted");
+    }
+    ends_.push_back(num_documents_);
+    if (shards_.size() == 1) {
+      metadata_ = shard->metadata();
+    } else {
+      std::erase_if(metadata_, [&](const auto& item) {
+        const auto other = shard->metadata().find(item.first);
+        return other == shard->metadata().end() || other->second != item.second;
+      });
+    }
+  }
+}
+
+TokenShards::Place TokenShards::place_of(std::int64_t document) const {
+  require(document >= 0 && document < num_documents_, "document {} of {}", document, num_documents_);
+  const auto at = static_cast<std::size_t>(std::ranges::upper_bound(ends_, document) - ends_.begin());
+  return {shards_[at].get(), document - (at == 0 ? 0 : ends_[at - 1])};
+}
+
+const Location& TokenShards::file_of(std::int64_t document) const { return place_of(document).shard->location(); }
+
+std::int64_t TokenShards::length_of(std::int64_t document) const {
+  const Place place = place_of(document);
+  return place.shard->tokens_of(place.document).count();
+}
+
+std::int32_t TokenShards::source_of(std::int64_t document) const {
+  const Place place = place_of(document);
+  return place.shard->source_of(place.document);
+}
+
+void TokenShards::read(std::int64_t document, std::int64_t begin, std::span<std::int32_t> into) const {
+  const Place place = place_of(document);
+  const Range tokens = place.shard->tokens_of(place.document);
+  const std::int64_t count = std::ssize(into);
+  require(begin >= 0 && begin <= tokens.count() && count <= tokens.count() - begin,
+          "{} tokens from {} on do not exist in document {}, which has {}", count, begin, document, tokens.count());
+  place.shard->read(tokens.begin + begin, into);
+}
+
+std::vector<std::int32_t> TokenShards::at(std::int64_t document) const {
+  std::vector<std::int32_t> tokens(static_cast<std::size_t>(length_of(document)));
+  read(document, 0, tokens);
+  return tokens;
+}
+
+std::string TokenShards::content() const {
+  std::string all;
+  for (const auto& shard : shards_) {
+    const auto digest = shard->metadata().find(std::string(digest_key));
+    all += digest == shard->metadata().end() ? content_at(shard->location()) : digest->second;
+    all += '\n';
+  }
+  return fmt::format("{} documents of {} tokens in {} shards, digest {:016x}", num_documents_, num_tokens_, num_shards(),
+                     digest_of_bytes(std::as_bytes(std::span(all))));
+}
+
+void TokenShards::verify(std::optional<std::int64_t> largest) const {
+  for (const auto& shard : shards_) shard->verify(largest);
+}
+
+void write_token_shard(const Location& file, std::span<const std::int32_t> tokens, std::span<const std::int64_t> ends,
+                       std::span<const std::int32_t> sources, std::int32_t largest_token, SafetensorsMetadata metadata) {
+  require(!ends.empty(), "a token shard needs at least one document");
+  require(sources.empty() || sources.size() == ends.size(), "{} sources of {} documents", sources.size(), ends.size());
+  std::int64_t before = 0;
+  for (const std::int64_t end : ends) {
+    require(end > before && end <= std::ssize(tokens), "a document is said to be the tokens [{}, {}) of {}", before, end,
+            tokens.size());
+    before = end;
+  }
+  require(before == std::ssize(tokens), "the last document ends at {}, but there are {} tokens", before, tokens.size());
+  for (const std::int32_t token : tokens) {
+    require(token >= 0 && token <= largest_token, "the token {} does not lie in [0, {}]", token, largest_token);
+  }
+  std::vector<std::uint16_t> narrow;
+  const bool is_narrow = largest_token <= std::numeric_limits<std::uint16_t>::max();
+  if (is_narrow) narrow.assign(tokens.begin(), tokens.end());
+  const std::uint64_t digest = 31 * (31 * digest_of_bytes(std::as_bytes(tokens)) + digest_of_bytes(std::as_bytes(ends))) +
+                               digest_of_bytes(std::as_bytes(sources));
+  metadata[std::string(format_key)] = format_name;
+  metadata[std::string(digest_key)] = fmt::format("{} tokens, {:016x}", tokens.size(), digest);
+  std::vector<TensorRef> tensors{
+      {.name = std::string(ends_name), .dtype = DType::int64, .shape = {std::ssize(ends)}, .data = ends.data()}};
+  if (!sources.empty()) {
+    tensors.push_back(
+        {.name = std::string(sources_name), .dtype = DType::int32, .shape = {std::ssize(sources)}, .data = sources.data()});
+  }
+  tensors.push_back({.name = std::string(tokens_name),
+                     .dtype = is_narrow ? DType::uint16 : DType::uint32,
+                     .shape = {std::ssize(tokens)},
+                     .data = is_narrow ? static_cast<const void*>(narrow.data()) : static_cast<const void*>(tokens.data())});
+  write_safetensors(file, tensors, metadata);
+}
+
+}  // namespace trireme::data
