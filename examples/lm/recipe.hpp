@@ -13,6 +13,8 @@ struct LmRecipe : Recipe {
   std::string tokenizer;        // a folder or file, or "byte"
   std::string chat_template;    // empty: the folder's
   bool packing = false;         // several conversations in a row
+  std::string validation;       // token shards; empty: none
+  std::int64_t read_ahead = 2;  // micro-batches of token shards that a thread loads meanwhile
   std::int64_t block = 256;
   AdapterRecipe adapter;
 

@@ -64,6 +64,58 @@ Windows windows_of(trainer::Run& run, const LmRecipe& recipe, const std::optiona
   return windows;
 }
 
+// Rows of token shards, which are read ahead.
+struct Shards {
+  data::Prefetching<data::Loader<data::Joined<data::PackedRows>>> training;
+  std::optional<data::Joined<data::PackedRows>> validation;
+  std::string about;
+  models::TokenText prompt;
+  models::TokenText stop = {};
+  std::string chat_template = {};
+};
+
+void check_vocabulary(const data::Joined<data::PackedRows>& rows, std::int64_t vocabulary) {
+  for (std::size_t part = 0; part < rows.parts().size(); ++part) rows.part(part).documents().check_vocabulary(vocabulary);
+}
+
+std::string about(const data::TokenMixture& mixture) {
+  std::int64_t tokens = 0;
+  std::string parts;
+  for (std::size_t part = 0; part < mixture.names.size(); ++part) {
+    const data::PackedRows& rows = mixture.rows.part(part);
+    tokens += rows.documents().num_tokens();
+    if (!mixture.weights.empty()) {
+      parts += fmt::format("{}{} with weight {}", part == 0 ? ": " : ", ", mixture.names[part],
+                           mixture.weights.front().weights[part]);
+    }
+  }
+  return fmt::format("{} tokens to train on, packed into {} sequences{}", tokens, mixture.rows.size(), parts);
+}
+
+Shards shards_of(trainer::Run& run, const LmRecipe& recipe, std::int64_t vocabulary) {
+  const data::PackedRowsOptions options{.length = recipe.block};
+  const auto open = [&](const std::string& data) {
+    return read_on_all(run, [&] { return data::open_token_mixture(data, options); });
+  };
+  const data::TokenMixture mixture = open(recipe.data);
+  take_turns_on_nodes(
+      run.world(), [&] { check_vocabulary(mixture.rows, vocabulary); }, "look for the largest token");
+  recipe.describe_data(run, data::content_of(mixture.rows));
+  const data::Loader loader(mixture.rows, {.batch = run.batch(), .mixture = mixture.weights});
+  Shards shards{.training = data::Prefetching(loader, {.threads = recipe.read_ahead > 0 ? 1 : 0,
+                                                       .batches = std::max<std::int64_t>(1, recipe.read_ahead)}),
+                .validation = {},
+                .about = about(mixture),
+                .prompt = mixture.rows.part(0).documents().at(0)};
+  shards.prompt.resize(1);
+  if (!recipe.validation.empty()) {
+    shards.validation.emplace(open(recipe.validation).rows);
+    take_turns_on_nodes(
+        run.world(), [&] { check_vocabulary(*shards.validation, vocabulary); }, "look for the largest token");
+  }
+  return shards;
+}
+
 std::string about(const Answers& answers, const data::DocumentRows& rows, const LmRecipe& recipe) {
   const data::EncodedConversations& training = answers.training;
   std::string text = fmt::format("{} conversations to train on, {} tokens, of which {} are learnt", training.documents.size(),
@@ -187,6 +239,8 @@ void train_model(trainer::Run& run, const LmRecipe& recipe, const Options& optio
   recipe.adapter.describe(run, model, recipe.init);
   const bool has_conversations = recipe.tokens == "instructions";
   if constexpr (std::same_as<Options, models::BertOptions>) {
+    require(recipe.tokens != "shards",
+            "--tokens shards: a BERT fills in masked tokens of a text; give it --tokens text, uint16 or uint32");
     require(!has_conversations, "--tokens instructions: a BERT fills in masked tokens and learns no answers");
     require(recipe.sample == 0, "--sample {}: a BERT continues no text", recipe.sample);
     const Masking masking =
@@ -195,7 +249,9 @@ void train_model(trainer::Run& run, const LmRecipe& recipe, const Options& optio
     train_on<P, D, Options>(run, recipe, model, tokenizer, source, masking);
   } else {
     const auto as_it_is = [](const data::TokenBatch& batch) { return batch; };
-    if (has_conversations) {
+    if (recipe.tokens == "shards") {
+      train_on<P, D, Options>(run, recipe, model, tokenizer, shards_of(run, recipe, options.vocabulary), as_it_is);
+    } else if (has_conversations) {
       const Conversations source = conversations_of(run, recipe, *tokenizer, options.vocabulary);
       train_on<P, D, Options>(run, recipe, model, tokenizer, source, as_it_is);
     } else {

@@ -16,12 +16,18 @@ using trainer::Differs;
 namespace {
 
 void check(const LmRecipe& recipe) {
-  require(!recipe.data.empty(), "--data is missing: name a text file, a folder of text files, or a file of tokens");
+  require(!recipe.data.empty(),
+          "--data is missing: name a text file, a folder of text files, a file of tokens, or token shards");
   require(!recipe.model.empty() || !recipe.init.empty(), "--model or --init is missing: name a folder of transformers, or {}",
           fmt::join(names_of_sizes(), ", "));
   require(recipe.block > 0, "--block {} is not above 0", recipe.block);
   require(recipe.chat_template.empty() || recipe.tokens == "instructions",
           "--chat-template {} is for conversations: give --tokens instructions with it", recipe.chat_template);
+  require(
+      recipe.validation.empty() || recipe.tokens == "shards",
+      "--validation {} is for token shards: give --tokens shards with it; of other data --validation-fraction is validated on",
+      recipe.validation);
+  require(recipe.read_ahead >= 0, "--read-ahead {} is below 0", recipe.read_ahead);
   require(!recipe.packing || recipe.tokens == "instructions",
           "--packing is for conversations: give --tokens instructions with it; other tokens fill their sequences anyhow");
 }
@@ -29,20 +35,26 @@ void check(const LmRecipe& recipe) {
 }  // namespace
 
 void LmRecipe::add_to(trainer::CommandLine& line) {
-  Recipe::add_to(line, "a text file, a folder of text files, a file of tokens, or conversations as lines of JSON");
+  Recipe::add_to(line,
+                 "a text file, a folder of text files, a file of tokens, token shards as train-{00..15}.safetensors, or "
+                 "conversations as lines of JSON");
   add_text(line);
   add_precision(line);
   line.add("model", model,
            fmt::format("{}; or a folder of transformers, whose config.json says the sizes; not given: --init's",
                        fmt::join(names_of_sizes(), ", ")));
-  line.add("tokens", tokens, {"text", "uint16", "uint32", "instructions"},
-           "what the data hold: text; uint16, uint32: a file of such numbers, each a token; instructions: lines of JSON with "
+  line.add("tokens", tokens, {"text", "uint16", "uint32", "shards", "instructions"},
+           "what the data hold: text; uint16, uint32: a file of such numbers, each a token; shards: token shards of "
+           "trireme-data, or a "
+           "JSON file of several with weights, packed into sequences; instructions: lines of JSON with "
            "prompt and completion, or with messages, of which the answers are learnt");
   line.add("chat_template", chat_template,
            fmt::format("how a conversation becomes a text: {}; not given: that of the model's folder, where it is one of these",
                        fmt::join(tokenizers::ChatTemplate::names(), ", ")));
   line.add("packing", packing,
            "a sequence holds as many whole conversations as fit, each learnt as if alone, rather than one and padding");
+  line.add("validation", validation, "token shards to validate on, for --tokens shards; not given: none", Differs::allowed);
+  line.add("read_ahead", read_ahead, "micro-batches of token shards that a thread reads ahead; 0: none", Differs::allowed);
   line.add("tokenizer", tokenizer,
            "of texts and conversations: byte: every byte is a token; a folder of transformers, or its tokenizer.json or "
            "tokenizer.model; not given: "
@@ -51,7 +63,12 @@ void LmRecipe::add_to(trainer::CommandLine& line) {
   line.add("save_dtype", save_dtype, {"float32", "bfloat16", "float16"}, "of the weights in --save and --save-adapter",
            Differs::allowed);
   adapter.add_to(line, init);
-  line.after_parsing([this] { check(*this); });
+  line.after_parsing([this, &line] {
+    check(*this);
+    require(
+        tokens != "shards" || !line.given("validation_fraction"),
+        "--validation-fraction has no meaning for token shards: name shards by --validation; trireme-data split makes them");
+  });
 }
 
 int main(int argc, char** argv) {

@@ -54,6 +54,7 @@
 #include "trireme/data/documents/conversations.hpp"
 #include "trireme/data/documents/packed_rows.hpp"
 #include "trireme/data/documents/split_documents.hpp"
+#include "trireme/data/documents/token_mixture.hpp"
 #include "trireme/data/images/cifar10.hpp"
 #include "trireme/data/images/image_batch.hpp"
 #include "trireme/data/images/masked_images.hpp"

@@ -43,7 +43,7 @@ struct Counting {
 }  // namespace
 
 TEST_CASE("batches that are read ahead come in order, also after jumps") {
-  for (const int threads : {1, 3}) {
+  for (const int threads : {0, 1, 3}) {
     const Prefetching loader(Counting(), {.threads = threads, .batches = 4});
     for (const std::int64_t first : {0, 1, 50, 49, 7}) {
       for (std::int64_t number = first * 3; number < first * 3 + 7; ++number)
@@ -82,7 +82,7 @@ TEST_CASE("what a loader throws is thrown for its batch alone") {
 }
 
 TEST_CASE("options of reading ahead are checked") {
-  CHECK_THROWS_AS(Prefetching(Counting(), {.threads = 0}), Error);
+  CHECK_THROWS_AS(Prefetching(Counting(), {.threads = -1}), Error);
   CHECK_THROWS_AS(Prefetching(Counting(), {.batches = 0}), Error);
   CHECK_THROWS_AS(Prefetching(Counting(), {.bytes = -1}), Error);
 }

@@ -60,6 +60,8 @@ TEST_CASE("token shards give back the documents that were written") {
     shards.verify();
     shards.verify(50'001);
     CHECK_THROWS_AS(shards.verify(50'000), Error);
+    shards.check_vocabulary(50'002);
+    CHECK_THROWS_AS(shards.check_vocabulary(50'001), Error);
   }
   const std::string content = TokenShards({folder.path() / "a"}).content();
   shard_of(folder, "a", {3, 1, 5}, 1);
@@ -88,6 +90,8 @@ TEST_CASE("files that are no token shards are refused, and broken ones where the
   const std::vector<std::int32_t> sources{1, 2}, few_sources{1}, wide{1, 2, 3};
   write_safetensors(file, std::vector{tensor("tokens", tokens), tensor("document_ends", good)}, metadata);
   TokenShards({file}).verify();
+  TokenShards({file}).check_vocabulary(4);  // whose metadata do not tell the largest token
+  CHECK_THROWS_AS(TokenShards({file}).check_vocabulary(3), Error);
   refuses({tensor("tokens", tokens), tensor("document_ends", good)}, {});
   refuses({tensor("tokens", tokens)}, metadata);
   refuses({tensor("document_ends", good)}, metadata);

@@ -39,7 +39,7 @@ struct Slot {
 struct ReadAhead::Impl {
   Impl(const PrefetchOptions& options, std::int64_t num_micro_batches, Load load)
       : options_(options), num_micro_batches_(num_micro_batches), load_(std::move(load)) {
-    require(options.threads > 0, "batches are read ahead by at least one thread, got {}", options.threads);
+    require(options.threads >= 0, "batches cannot be read ahead by {} threads", options.threads);
     require(options.batches > 0, "at least one batch is read ahead, got {}", options.batches);
     require(options.bytes >= 0, "batches cannot take {} bytes", options.bytes);
   }
@@ -61,8 +61,8 @@ struct ReadAhead::Impl {
   // Slots are shared with the thread that fills them: after a jump it fills one that nobody wants.
   using Slots = std::deque<std::shared_ptr<Slot>>;
 
-  // The first one that no thread has begun, where there is room for it. Before the first batch is there nobody knows how large they
-  // are: with a bound one is loaded at a time until then.
+  // The first one that no thread has begun, where there is room for it. Before the first batch is there nobody knows how large
+  // they are: with a bound one is loaded at a time until then.
   std::shared_ptr<Slot> next_to_load() const {
     std::int64_t bytes = 0;
     bool is_loading = false;
@@ -124,7 +124,7 @@ struct ReadAhead::Impl {
       slots_.pop_front();
     }
     last_taken_ = place;
-    while (std::ssize(slots_) < options_.batches) {
+    while (options_.threads > 0 && std::ssize(slots_) < options_.batches) {
       const Place next = after(slots_.empty() ? last_taken_ : slots_.back()->place);
       slots_.push_back(std::make_shared<Slot>(Slot{.place = next}));
     }

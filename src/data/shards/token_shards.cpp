@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::string_view format_key = "format";
 constexpr std::string_view format_name = "trireme.tokens";
-constexpr std::string_view digest_key = "digest";
+constexpr std::string_view digest_key = "digest", largest_key = "largest_token";
 constexpr std::string_view tokens_name = "tokens", ends_name = "document_ends", sources_name = "document_sources";
 constexpr std::int64_t read_at_once = 1 << 16;  // elements
 
@@ -244,6 +245,21 @@ std::string TokenShards::content() const {
                      digest_of_bytes(std::as_bytes(std::span(all))));
 }
 
+void TokenShards::check_vocabulary(std::int64_t size) const {
+  for (const auto& shard : shards_) {
+    std::int64_t largest = 0;
+    const auto said = shard->metadata().find(std::string(largest_key));
+    const std::string text = said == shard->metadata().end() ? "" : said->second;
+    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), largest);
+    if (text.empty() || fault != std::errc() || end != text.data() + text.size()) {
+      shard->verify(size - 1);
+    } else if (largest < 0 || largest >= size) {
+      refuse_shard(shard->location(), fmt::format("it has the token {}, the vocabulary has {}", largest, size), tokens_name,
+                   "does the tokenizer belong to the model?");
+    }
+  }
+}
+
 void TokenShards::verify(std::optional<std::int64_t> largest) const {
   for (const auto& shard : shards_) shard->verify(largest);
 }
@@ -268,6 +284,7 @@ void write_token_shard(const Location& file, std::span<const std::int32_t> token
   const std::uint64_t digest = 31 * (31 * digest_of_bytes(std::as_bytes(tokens)) + digest_of_bytes(std::as_bytes(ends))) +
                                digest_of_bytes(std::as_bytes(sources));
   metadata[std::string(format_key)] = format_name;
+  metadata[std::string(largest_key)] = fmt::format("{}", std::ranges::max(tokens));
   metadata[std::string(digest_key)] = fmt::format("{} tokens, {:016x}", tokens.size(), digest);
   std::vector<TensorRef> tensors{
       {.name = std::string(ends_name), .dtype = DType::int64, .shape = {std::ssize(ends)}, .data = ends.data()}};

@@ -37,6 +37,7 @@ class PackedRows {
 
   std::int64_t size() const noexcept;
   std::int64_t length() const noexcept;
+  std::int64_t tokens_per_sample() const noexcept { return length(); }
   std::int64_t num_cut_tokens() const noexcept;  // of truncated documents
   double padding() const noexcept;               // the share of all rows' tokens that fill them
   const TokenShards& documents() const noexcept;

@@ -46,6 +46,10 @@ class Loader {
   std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }      // rounded up
   std::int64_t samples_of_steps(std::int64_t steps) const { return sampler_.samples_of_steps(steps); }
 
+  // Of a dataset of token sequences.
+  std::int64_t tokens_per_sample() const requires requires(const Dataset& dataset) { dataset.tokens_per_sample(); }
+  { return dataset_.tokens_per_sample(); }
+
   // A text that identifies the data.
   std::string content() const requires requires(const Dataset& dataset) { content_of(dataset); }
   { return content_of(dataset_); }

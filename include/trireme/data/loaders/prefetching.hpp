@@ -14,7 +14,7 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 struct PrefetchOptions {
-  int threads = 1;           // that load micro-batches, each a whole one
+  int threads = 1;           // that load micro-batches, each a whole one; 0: nothing is read ahead
   std::int64_t batches = 2;  // micro-batches that are read ahead at most, over all threads
   std::int64_t bytes = 0;    // that they take at most, if the next is no larger than the last; 0: no bound
 };
@@ -66,7 +66,7 @@ class Prefetching {
  public:
   using Batch = decltype(std::declval<const L&>().load(std::int64_t{}, std::int64_t{}));
 
-  // Fewer threads or batches than one, and a bound below 0 or of batches that tell no bytes throw Error.
+  // Fewer threads than 0, fewer batches than 1, and a bound below 0 or of batches that tell no bytes throw Error.
   explicit Prefetching(L loader, const PrefetchOptions& options = {}) : loader_(std::make_shared<const L>(std::move(loader))) {
     constexpr bool tells_bytes = requires(const Batch& batch) { bytes_of(batch); };
     require(options.bytes == 0 || tells_bytes, "a bound of {} bytes for batches that have no function bytes_of(batch)",

@@ -54,6 +54,10 @@ class TokenShards {
   // The metadata that all files agree on: a key of which two files have different values, or one has none, is not there.
   const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
 
+  // Throws Error{corrupt_file} where a token is not below `size`. Reads the tokens of shards alone whose metadata do not have
+  // the "largest_token", as those of write_token_shard() do.
+  void check_vocabulary(std::int64_t size) const;
+
   // Checks what opening does not: all ends, that no document is empty, and that no token is above `largest`, where it is given.
   // Throws Error{corrupt_file} for the first fault, with the file and the document's place in it.
   void verify(std::optional<std::int64_t> largest = std::nullopt) const;
@@ -74,7 +78,8 @@ class TokenShards {
 };
 
 // Writes documents as a shard, uint16 where `largest_token`, the tokenizer's, allows it: the documents lie one after the other
-// in `tokens`, `ends` has the end of each. `sources` may be empty. The metadata get the format and a digest of the content.
+// in `tokens`, `ends` has the end of each. `sources` may be empty. The metadata get the format, the largest
+// token and a digest of the content.
 // What was there is replaced only when all is on the disk. Empty documents, ends that are not the tokens' and tokens out of [0,
 // largest_token] throw Error.
 void write_token_shard(const Location& file, std::span<const std::int32_t> tokens, std::span<const std::int64_t> ends,

@@ -37,6 +37,8 @@ class Joined {
   }
 
   std::int64_t size() const { return ends_.back(); }
+  std::int64_t tokens_per_sample() const requires requires(const D& dataset) { dataset.tokens_per_sample(); }
+  { return datasets_.front().tokens_per_sample(); }
   const std::vector<DatasetPart>& parts() const { return parts_; }
   const D& part(std::size_t number) const { return datasets_.at(number); }
 
