@@ -70,7 +70,7 @@ struct Scores : nn::Module<Float32> {
 // begin: tied
 struct Autoencoder : nn::Module<Float32> {
   Value forward(const Value& x) const {
-    return matmul(relu(encoder.forward(x)), encoder.weight.variable());  // used twice: gradients add up
+    return matmul(relu(encoder.forward(x)), encoder.weight.variable());  // used twice: its gradients are added
   }
   Linear encoder{*this, "encoder", {.in = 4, .out = 2}};
 };
@@ -150,7 +150,7 @@ TEST_CASE("tensors of PyTorch in C++") {
   const auto x = Tensor<float>::from({2, 2}, {1, 2, 3, 4});
   x.at(1, 0) = 5;
   const float element = x.at(-1, -1);
-  const Tensor<float> copy = x.clone();  // copies share their elements otherwise
+  const Tensor<float> copy = x.clone();  // other copies share their elements
   const Tensor<float> row = x.reshape({4}).narrow(0, 2);
   // end
   CHECK(zeros.numel() == 6);
@@ -254,8 +254,8 @@ TEST_CASE("options of a run") {
   // begin: options
   const trainer::Options options{.until = Epochs{20},
                                  .batch_size = 256,       // of all ranks together
-                                 .micro_batch_size = 32,  // of one rank: the rest is accumulated
-                                 .seed = 42,              // of everything, on all ranks
+                                 .micro_batch_size = 32,  // of one rank: micro-batches are accumulated
+                                 .seed = 42,              // for everything, the same on all ranks
                                  .learning_rate = optim::step_decay(0.1, 1000, 0.5),
                                  .clip_norm = 1};
   // end
@@ -275,7 +275,7 @@ TEST_CASE("parameter groups") {
 
 TEST_CASE("half precision") {
   // begin: amp
-  struct HalfNet : nn::Module<MixedBfloat16> {  // MixedFloat16 has a loss scale of its own accord
+  struct HalfNet : nn::Module<MixedBfloat16> {  // MixedFloat16 also scales the loss
     Value forward(const Stream& x) const { return output.forward(norm.forward(x)); }
 
     LayerNorm norm{*this, "norm", {.width = 4}};  // computed in float
@@ -293,7 +293,7 @@ TEST_CASE("evaluation of PyTorch in C++") {
     Net net(run.context());
     run.add(net);
     // begin: no_grad
-    net.eval();                                                // of a module and those within it
+    net.eval();                                                // this module and its submodules
     const auto y = net.forward(Tensor<float>::zeros({1, 4}));  // without a Tape nothing is recorded
     net.train();
     // end
@@ -309,7 +309,7 @@ TEST_CASE("evaluation of PyTorch in C++") {
     const data::Table test = table();
     // begin: evaluate
     const Mean right = run.evaluate(classifier, test, [](const auto& logits, const data::Rows& rows) {
-      return accuracy(logits, rows.labels);  // of this batch; over all batches and ranks in the end
+      return accuracy(logits, rows.labels);  // of this batch; evaluate() averages over batches and ranks
     });
     // end
     CHECK(right.weight == 4);
@@ -325,7 +325,7 @@ TEST_CASE("data of PyTorch in C++") {
                                 const auto rows = static_cast<std::int64_t>(items.size());
                                 return data::Rows{.x = Tensor<float>::from({rows, 1}, items), .first_sample = first_sample};
                               });
-    const data::Rows batch = loader.load(7);  // of any step: it keeps no position
+    const data::Rows batch = loader.load(7);  // any step: the loader keeps no position
     // end
     CHECK(batch.size() == 4);
     // begin: split
@@ -356,7 +356,7 @@ TEST_CASE("weights and checkpoints of PyTorch in C++") {
 TEST_CASE("parameters of PyTorch in C++") {
   Net net;
   // begin: freeze
-  net.hidden.weight.freeze();  // for good, before the first values; it has no optimizer state
+  net.hidden.weight.freeze();  // permanently; call it before initialization. It gets no optimizer state
   // end
   net.initialize();
   // begin: named_parameters
@@ -369,7 +369,7 @@ TEST_CASE("parameters of PyTorch in C++") {
   CHECK(elements == 4 * 64 + 64 + 64 * 3 + 3);
   const Tape tape;
   // begin: frozen
-  const FrozenParameters frozen(net.output);  // while it lives; gradients go through it to the input
+  const FrozenParameters frozen(net.output);  // frozen while this object lives; gradients still reach the input
   // end
   CHECK(net.output.weight.variable().slot() == nullptr);
   CHECK(net.hidden.bias.master().slot() != nullptr);
@@ -402,7 +402,7 @@ TEST_CASE("ranks of PyTorch in C++") {
 
 TEST_CASE("random numbers of PyTorch in C++") {
   // begin: seeds
-  const double normal = philox_normal(42, hash_name("noise"), 7);  // number 7 of this stream, whoever asks
+  const double normal = philox_normal(42, hash_name("noise"), 7);  // number 7 of this stream, the same on all ranks
   // end
   CHECK(normal == philox_normal(42, hash_name("noise"), 7));
 }

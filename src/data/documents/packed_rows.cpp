@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include "data/documents/best_fit.hpp"
@@ -142,25 +143,27 @@ std::string PackedRows::content() const {
 
 TokenBatch PackedRows::collate(std::span<const std::int64_t> rows, std::int64_t first_sample) const {
   const Shape shape{std::ssize(rows), length()};
-  TokenBatch batch{.tokens = Tensor<std::int32_t>::full(shape, packing_->options().pad_token),
-                   .targets = Tensor<std::int32_t>::full(shape, no_target),
+  TokenBatch batch{.tokens = Tensor<std::int32_t>(shape),
+                   .targets = Tensor<std::int32_t>(shape),
                    .document_starts = Tensor<std::int32_t>(shape),
                    .first_sample = first_sample};
-  std::vector<std::int32_t> read;
   for (std::int64_t at = 0; at < std::ssize(rows); ++at) {
-    const std::int64_t first = at * length();
+    std::int32_t* const tokens = batch.tokens.data() + at * length();
+    std::int32_t* const targets = batch.targets.data() + at * length();
+    std::int32_t* const starts = batch.document_starts.data() + at * length();
     std::int64_t place = 0;
-    for (const Piece& piece : pieces_of(rows[static_cast<std::size_t>(at)])) {
-      const bool goes_on = documents().length_of(piece.document) > piece.begin + piece.count;
-      const std::int64_t num_targets = piece.count - (goes_on ? 0 : 1);
-      read.resize(static_cast<std::size_t>(num_targets + 1));
-      documents().read(piece.document, piece.begin, read);
-      std::copy_n(read.begin(), piece.count, batch.tokens.data() + first + place);
-      std::copy_n(read.begin() + 1, num_targets, batch.targets.data() + first + place);
-      std::fill_n(batch.document_starts.data() + first + place, piece.count, static_cast<std::int32_t>(place));
-      place += piece.count;
+    for (const auto& [document, begin, count] : pieces_of(rows[static_cast<std::size_t>(at)])) {
+      documents().read(document, begin, {tokens + place, static_cast<std::size_t>(count)});
+      std::copy_n(tokens + place + 1, count - 1, targets + place);
+      std::int32_t& last = targets[place + count - 1];
+      last = no_target;
+      if (begin + count < documents().length_of(document)) documents().read(document, begin + count, {&last, 1});
+      std::fill_n(starts + place, count, static_cast<std::int32_t>(place));
+      place += count;
     }
-    for (; place < length(); ++place) batch.document_starts.data()[first + place] = static_cast<std::int32_t>(place);
+    std::fill(tokens + place, tokens + length(), packing_->options().pad_token);
+    std::fill(targets + place, targets + length(), no_target);
+    std::iota(starts + place, starts + length(), static_cast<std::int32_t>(place));
   }
   return batch;
 }

@@ -32,6 +32,15 @@ constexpr std::int64_t read_at_once = 1 << 16;  // elements
                .hint = std::move(hint)});
 }
 
+void widen(const std::byte* __restrict narrow, std::span<std::int32_t> wide) {
+  std::int32_t* __restrict into = wide.data();
+  for (std::size_t at = 0; at < wide.size(); ++at) {
+    std::uint16_t token = 0;
+    std::memcpy(&token, narrow + at * sizeof token, sizeof token);
+    into[at] = token;
+  }
+}
+
 // The elements of a tensor with one dimension, read from a mapped file or in parts.
 class Column {
  public:
@@ -49,6 +58,9 @@ class Column {
     } else if (!into.empty()) {
       file_->read_at(into, offset);
     }
+  }
+  const std::byte* mapped(std::int64_t first) const {  // null: it is read in parts
+    return mapped_ ? mapped_.get() + begin_ + static_cast<std::uint64_t>(first) * size_of(dtype_) : nullptr;
   }
   template <typename T>
   T at(std::int64_t index) const {
@@ -116,15 +128,13 @@ class TokenShards::Shard {
       }
       return;
     }
-    // Narrow tokens fill the back half and are widened from the front on: what is written lies before what is read.
-    const std::span<std::byte> bytes = std::as_writable_bytes(into);
-    const std::span<std::byte> narrow = bytes.subspan(bytes.size() / 2);
-    tokens_.read(first, narrow);
-    for (std::size_t at = 0; at < into.size(); ++at) {
-      std::uint16_t token = 0;
-      std::memcpy(&token, narrow.data() + at * sizeof token, sizeof token);
-      into[at] = token;
+    if (const std::byte* const mapped = tokens_.mapped(first)) {
+      widen(mapped, into);
+      return;
     }
+    std::vector<std::byte> narrow(into.size() * sizeof(std::uint16_t));
+    tokens_.read(first, narrow);
+    widen(narrow.data(), into);
   }
 
   void verify(std::optional<std::int64_t> largest) const {
