@@ -48,7 +48,7 @@ std::vector<typename LlamaBlock<P, D>::Options> block_options(const LlamaOptions
   return blocks;
 }
 
-// With the embedding's weight where the options say so.
+// Shares the embedding's weight if options.tied.
 template <typename P, typename D>
 nn::TokenLogits<P, D> output_layer(const nn::Module<P, D>& model, const LlamaOptions& options,
                                    const nn::Embedding<P, D>& tokens) {

@@ -14,7 +14,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// A batch whose rows may go on where the same rows of the step before have ended: data::TokenBatch.
+// A batch whose rows may continue the same rows of the previous step, as data::TokenBatch.
 template <typename Batch>
 concept BatchOfRows = requires(const Batch& batch) {
   { batch.rows() } -> std::convertible_to<std::int64_t>;
@@ -22,24 +22,24 @@ concept BatchOfRows = requires(const Batch& batch) {
   { batch.continues } -> std::convertible_to<bool>;
 };
 
-// What a layer remembers of each row of the batch from one step to the next, as an LSTM its states:
+// Values that a layer keeps for each row of the batch until the next step, such as an LSTM's states:
 //
 //   Carried memory{*this, "memory", {width}};
 //   ...
 //   const Tensor<float> before = memory.of(batch);  // [rows, width]; zeros where !batch.continues
 //   memory.keep(batch, after.value());
 //
-// Values have no gradient: backpropagation through time is truncated at a step's beginning. In a step of DataParallel rows read
-// what the step before has left, however often they are computed; checkpoints keep that, and a step that is given up or left
-// out takes it back. Each rank holds its own rows, which ModelContext::rows names. Whatever is computed outside of such steps,
-// or in evaluation, carries values of its own, of any rows, in no checkpoint. Not for a StepGraph on a GPU, which records once
-// whether rows go on.
+// The values have no gradient: backpropagation through time is truncated at the beginning of a step. In a step of DataParallel,
+// of() returns the values at the end of the previous step, even if a row is computed several times. Checkpoints save them; a
+// step that is aborted or skipped restores them. Each rank holds its own rows, given by ModelContext::rows. Outside of such
+// steps, and in evaluation, separate values of any rows are carried, which no checkpoint saves. Not for a StepGraph on a GPU,
+// since it records only once whether rows continue.
 template <typename P, typename D = Cpu>
 class Carried : public Module<P, D> {
  public:
   using T = typename P::Master;
 
-  // of_row: the shape of a row's values.
+  // of_row: the shape of one row's values.
   Carried(const Module<P, D>& parent, std::string_view name, const Shape& of_row)
       : Module<P, D>(parent, name), of_row_(of_row) {
     const BatchRows& rows = this->context().rows;
@@ -60,12 +60,12 @@ class Carried : public Module<P, D> {
       return Tensor<T, D>::zeros(rows_of(batch.rows()));
     }
     const Tensor<T, D> place = place_of(batch, values_.kept_value());
-    // Also for a step that takes back its values: the rows have begun anew.
+    // Zeros the kept values, so that a skipped step restores zeros too: the rows start again.
     if (!batch.continues) plane_device<D>().zero(place.data(), place.span().size_bytes());
     return place.clone();
   }
 
-  // For the step after this one. values: [rows, ...], or as many elements in this order.
+  // Keeps values for the next step. values: [rows, ...], or as many elements in this order.
   template <BatchOfRows Batch>
   void keep(const Batch& batch, const Tensor<T, D>& values) const {
     const Tensor<T, D> rows = values.reshape(rows_of(batch.rows()));
