@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-// A buffer as checkpoints know it, and the place of this rank's part in it.
+// A buffer as an entry of a checkpoint, with this rank's part of it.
 StateTensor listed_buffer(const std::string& prefix, const BufferInfo& buffer, DType dtype, void* data) {
   const std::int64_t numel = buffer.shape.numel();
   StateTensor tensor{.name = prefix + buffer.name,

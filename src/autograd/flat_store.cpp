@@ -13,7 +13,7 @@ namespace trireme {
 namespace {
 
 constexpr std::size_t segment_alignment = 64;             // bytes
-constexpr std::int64_t least_drawn_by_threads = 1 << 13;  // random values, which are worth waking them
+constexpr std::int64_t least_drawn_by_threads = 1 << 13;  // random values for which starting threads pays
 
 bool makes_zeros(const Initializer& initializer) {
   return initializer.a == 0 && (initializer.kind == Initializer::Kind::constant || initializer.b == 0);
@@ -62,7 +62,7 @@ int FlatStore::add_buffer(std::string name, const Shape& shape, double initial, 
 void FlatStore::freeze(int number) {
   int index = number;
   if (is_distributed_) index = holders_[static_cast<std::size_t>(number)].index;
-  if (index < 0) return;  // those that hold it freeze it
+  if (index < 0) return;  // the ranks that hold it freeze it
   ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
   require(!laid_out_.made(), "parameter {} was frozen after the first use of the store's values", info.name);
   info.trainable = false;
@@ -203,7 +203,7 @@ void FlatStore::set_places() {
   versions_.assign(parameters_.size(), 0);
   has_values_.assign(parameters_.size(), false);
   is_found_ = std::vector<std::atomic<bool>>(parameters_.size());
-  PlaneTable::bytes_of(numel_, dtype_);  // refuses a model whose values nobody can hold
+  PlaneTable::bytes_of(numel_, dtype_);  // throws if the values have too many bytes
   std::vector<Range> parts;
   for (const ParameterInfo& info : parameters_) parts.push_back({info.offset, info.offset + info.numel});
   planes_->lay_out(numel_, trainable_numel_, std::move(parts));
@@ -334,7 +334,7 @@ void FlatStore::relocate(const std::shared_ptr<device::MemoryResource>& resource
   lay_out();
   planes_->move(values_number, resource);
   planes_->move(gradients_number, resource);
-  if (on_host()) device::release_cached_host_memory();  // else a smaller plane would get what the values lay in, and keep it
+  if (on_host()) device::release_cached_host_memory();  // otherwise a smaller plane would take the values' old memory
 }
 
 void FlatStore::zero_gradient(int index) {

@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t grain = 16;  // elements: where collectives cut
+constexpr std::int64_t grain = 16;  // elements; collectives cut at its multiples
 
 std::int64_t end_of(const ParameterInfo& parameter) { return parameter.offset + parameter.numel; }
 

@@ -28,7 +28,7 @@ Type type_of(DType dtype) {
   }
 }
 
-// The elements of a constant as the graph's type has them, in which int32 is int64.
+// The elements of a constant in the graph's type: int32 becomes int64.
 std::vector<std::byte> as_type(const TracedValue& value) {
   if (value.dtype != DType::int32) return value.bytes;
   std::vector<std::int32_t> narrow(value.bytes.size() / sizeof(std::int32_t));
@@ -38,7 +38,7 @@ std::vector<std::byte> as_type(const TracedValue& value) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Whether all elements are the first one.
+// Whether all elements equal the first one.
 bool is_uniform(const std::vector<std::byte>& bytes, std::size_t element) {
   return bytes.size() >= element &&
          std::equal(bytes.begin() + static_cast<std::ptrdiff_t>(element), bytes.end(), bytes.begin());
@@ -118,7 +118,7 @@ Graph Builder::build() {
   return std::move(graph_);
 }
 
-// Else an operation would take its operands by dims that these do not have in the graph.
+// Rows of experts have other dims in the graph than in the trace: only operations that work with both may read them.
 void Builder::require_no_expert_rows(const Emitters& pointwise) {
   const std::string& name = operation().name;
   const std::vector<Use>& operands = operation().operands;
@@ -172,7 +172,7 @@ void Builder::add_output(std::size_t number) {
   graph_.outputs.push_back(std::move(port));
 }
 
-// The name of a dynamic one, or one of its own where it is made of others.
+// A constant extent, the name of a dynamic extent, or a new name for an extent that is computed from others.
 std::variant<std::int64_t, std::string> Builder::extent_of_port(const std::string& port, std::size_t place,
                                                                 const Dim& dim) const {
   if (dim.is_constant()) return dim.first;
@@ -302,7 +302,7 @@ std::string Builder::stored(const TracedValue& value) {
   return graph_.initializers.back().name;
 }
 
-// A tensor that the program made itself.
+// Adds a tensor that the program made outside of operations.
 std::string Builder::constant(int value) {
   const TracedValue& first = first_.values[static_cast<std::size_t>(value)];
   const TracedValue& second = second_.values[static_cast<std::size_t>(value)];

@@ -12,7 +12,7 @@
 namespace trireme::onnx {
 namespace {
 
-// In evaluation while it lives.
+// Sets evaluation mode while in scope.
 class Evaluation {
  public:
   explicit Evaluation(Model& model) : modes_(model.modes()), before_(modes_) { modes_.set("", false); }

@@ -109,7 +109,7 @@ Message message_of(const Port& port) {
   return to;
 }
 
-// What stands before a tensor's elements, or in their place where they lie in the other file.
+// The fields before a tensor's elements, or in their place if they lie in the other file.
 struct TensorHead {
   Message message;
   std::int64_t elements_here = 0;  // bytes of them that follow
@@ -189,7 +189,7 @@ void write_graph(const Graph& graph, const Location& path, const std::map<std::s
           "weights go to a file of their own",
           path, size + model.size());
 
-  // Both are complete, and on the disk, before either gets its name.
+  // Both files are complete, and on disk, before either gets its name.
   std::optional<FileReplacement> data;
   if (external_data) write_data(data.emplace(data_path), graph, heads);
   FileReplacement file(path);

@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t staged_elements = 1 << 20;  // of a plane that a visit brings to a GPU at once
+constexpr std::int64_t staged_elements = 1 << 20;  // elements of a plane that a visit copies to a GPU at once
 
 }  // namespace
 

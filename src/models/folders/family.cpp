@@ -25,7 +25,7 @@ constexpr std::array<std::pair<std::string_view, Family>, 12> families{{{"llama"
                                                                         {"vit", Family::vit},
                                                                         {"deit", Family::vit}}};
 
-// hint_of(family): of one that is known and not taken.
+// hint_of(family): the hint for a known family that is not accepted.
 Family family_in(const ConfigFile& config, const auto& is_taken, const auto& hint_of) {
   const std::string type = config.text("model_type");
   std::string hint;

@@ -35,7 +35,7 @@ struct WeightsFormat {
   };                                                             // true: not a parameter, ignored in a file
   std::string_view optional_prefix = {};                         // the file's names may lack this prefix
   std::string (*older_name)(std::string_view tensor) = nullptr;  // the name that older files use
-  std::vector<RepeatedTensor> repeated = {};                     // must have equal values in the model and the file
+  std::vector<RepeatedTensor> repeated = {};                     // a file that holds both tensors must have equal values
   // The tensors that hold a parameter's rows, one after the other; empty: one tensor of the parameter's name.
   std::function<std::vector<StoredRows>(const std::string& parameter)> parts = {};
   DType dtype = DType::float32;  // of files that are written: also bfloat16 or float16
