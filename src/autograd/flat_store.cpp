@@ -111,14 +111,14 @@ int FlatStore::index_in(const std::vector<Holders>& holders, int number) {
         {.code = ErrorCode::invalid_argument,
          .message = fmt::format("{} lies on rank {} of the pipeline, not here", known.name, fmt::join(known.ranks, ", ")),
          .name = known.name,
-         .hint = "a layer that uses a parameter of another one says so by share(), and its list of layers, layers(), "
-                 "names all that it calls"});
+         .hint = "a layer that uses a parameter of another layer must call share(), and layers() must name all modules that a "
+                 "layer calls"});
   }
   return known.index;
 }
 
 const ParameterInfo& FlatStore::registered(int number) const {
-  require(!is_distributed_, "parameter {} by number, after parameters were given to the ranks of a pipeline", number);
+  require(!is_distributed_, "parameter {} was asked for by its number after the layers were divided into stages", number);
   return parameters_[static_cast<std::size_t>(number)];
 }
 
@@ -297,8 +297,8 @@ void* FlatStore::list_plane(State& state, int number) {
   state.before_use([planes = std::weak_ptr<PlaneTable>(planes_), number, place = memory.data(), name = planes_->name(number)] {
     const auto held = planes.lock();
     require(held != nullptr && held->lies_at(number, place),
-            "a State lists the plane {} of a model where it no longer lies: make the state after DataParallel, and another one "
-            "where a model or an optimizer ends",
+            "a State refers to old memory of the plane {}: make the State after DataParallel, and a new one after a model or "
+            "an optimizer ends",
             name);
   });
   return planes_->device_of(number).listed(state, memory.data(), memory.bytes());
@@ -362,10 +362,12 @@ void FlatStore::begin_step() {
 }
 
 void FlatStore::refuse_gradient(int index) const {
-  throw Error({.code = ErrorCode::invalid_argument,
-               .message = "a gradient arrived too late: the parameter's was final in this step, and ranks may be adding it up",
-               .name = parameters_[static_cast<std::size_t>(index)].name,
-               .hint = "run backward() on every other tape of the step before that of its last micro-batch, and once on each"});
+  throw Error(
+      {.code = ErrorCode::invalid_argument,
+       .message =
+           "a gradient arrived too late: the parameter's gradient was already final in this step, and ranks may be reducing it",
+       .name = parameters_[static_cast<std::size_t>(index)].name,
+       .hint = "run backward() on every other tape of the step before that of its last micro-batch, and once on each"});
 }
 
 void FlatStore::refuse_changed_values(int index) const {

@@ -16,7 +16,7 @@ std::int64_t end_of(const ParameterInfo& parameter) { return parameter.offset + 
 }  // namespace
 
 ShardMap::ShardMap(FlatStore& store, std::int64_t slice_bytes, std::span<const std::int64_t> parameter_bytes) {
-  require(slice_bytes > 0, "slices have some bytes, got {}", slice_bytes);
+  require(slice_bytes > 0, "slice_bytes must be above 0, got {}", slice_bytes);
   Block block;
   std::int64_t filled = 0;  // bytes of the block
   const auto finish = [&] {

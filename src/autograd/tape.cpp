@@ -164,13 +164,13 @@ Tape::RandomCall Tape::next_call(std::string_view operation, std::string_view st
 std::int64_t Tape::rows_per_sample(std::string_view operation, std::int64_t rows) const {
   if (!options_->samples) {
     if (options_->first_sample == 0 && options_->on_device == nullptr) return 1;  // the rows start at 0, whatever the number is
-    throw Error(
-        {.code = ErrorCode::invalid_argument,
-         .message = fmt::format("{}: {} rows are drawn for, and nobody says how many samples they belong to: a layer may "
-                                "have made several rows of one",
-                                operation, rows),
-         .hint = "give the batch a member `samples` or a function size(), or write backward(Range{first, first + samples}, "
-                 "loss), or TapeOptions{.samples = ...}"});
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("{}: random numbers for {} rows need the number of samples, which is not given: a "
+                                        "layer may have made several rows of one sample",
+                                        operation, rows),
+                 .hint =
+                     "give the batch a member `samples` or a function size(), or write backward(Range{first, first + samples}, "
+                     "loss), or TapeOptions{.samples = ...}"});
   }
   const std::int64_t samples = *options_->samples;
   if (samples > 0 && rows % samples == 0) return rows / samples;
@@ -178,8 +178,8 @@ std::int64_t Tape::rows_per_sample(std::string_view operation, std::int64_t rows
   throw Error(
       {.code = ErrorCode::invalid_argument,
        .message = fmt::format("{}: {} rows do not belong to {} samples, each with equally many", operation, rows, samples),
-       .hint = "dim 0 goes from sample to sample: bring it there, or say DropoutRows::per_sample; a batch that counts "
-               "otherwise has a member `samples`"});
+       .hint = "dim 0 must hold one sample after the other: move it there, or set DropoutRows::per_sample; a batch that counts "
+               "samples in another way needs a member `samples`"});
 }
 
 void Tape::enter_layer(const LayerOfList& layer) {
@@ -321,13 +321,14 @@ void throw_undefined_operand(std::string_view operation, std::initializer_list<b
 
 void throw_not_recorded() {
   const bool on_tape = Tape::current() != nullptr;
-  throw Error({.code = ErrorCode::invalid_argument,
-               .message = on_tape ? "backward() on a value that was computed from constants alone: no gradient goes anywhere"
-                                  : "backward() on a value that was not recorded: open a Tape before the forward pass",
-               .hint = on_tape
-                           ? "detach() makes a constant, and so are tensors, frozen parameters and what was computed before "
-                             "the Tape was opened"
-                           : ""});
+  throw Error(
+      {.code = ErrorCode::invalid_argument,
+       .message = on_tape
+                      ? "backward() on a value that was computed only from constants: there is nothing to compute gradients for"
+                      : "backward() on a value that was not recorded: open a Tape before the forward pass",
+       .hint = on_tape ? "constants are results of detach(), tensors, frozen parameters, and everything computed before the "
+                         "Tape was opened"
+                       : ""});
 }
 
 void throw_changed_in_place(std::string_view operation, const Shape& shape) {

@@ -61,8 +61,8 @@ std::string sliced(Builder& b, const std::string& x, const Dim& begin, const Dim
       end.is_constant() && end.first != Slice::to_end && end.first >= std::max(extent.first, extent.second);
   if (reaches_all && !extent.is_constant()) {
     b.refuse(
-        fmt::format("ends at {}, beyond the extents of the example, {} and {}: of larger ones it would be a part, and has no "
-                    "form here",
+        fmt::format("ends at {}, beyond the extents of the example, {} and {}: it would be a part of larger extents, which has "
+                    "no form here",
                     end.first, extent.first, extent.second));
   }
   return b.node("Slice", {x, b.extents({from_end(begin, extent)}), b.extents({from_end(end, extent)}), b.numbers_of({dim}),

@@ -102,7 +102,7 @@ void interpolate(Builder& b) {
     if (!pixels.is_constant()) b.refuse("resizes images of dynamic extent");
     if (aligns) continue;
     const bool is_ratio = size[i] % pixels.first == 0 || pixels.first % size[i] == 0;
-    if (!is_ratio) b.refuse("resizes images to another number of pixels than a multiple or a part of them");
+    if (!is_ratio) b.refuse("resizes images to a number of pixels that is neither a multiple nor a divisor of theirs");
     const double ratio = static_cast<double>(pixels.first) / static_cast<double>(size[i]);
     const double scale = b.real(i == 0 ? "height_scale" : "width_scale");
     if (std::abs(scale - ratio) > 1e-9 * ratio) b.refuse("resizes images by a scale that gives no whole number of pixels");

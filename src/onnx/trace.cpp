@@ -82,7 +82,7 @@ void Tracer::add_input(std::string_view name, const Operand& tensor, InputForm f
 void Tracer::add_output(std::string_view name, const Operand& tensor) {
   require(!name.empty(), "an output has no name");
   for (const TracedInput& input : trace_.inputs) {
-    require(input.name != name, "an input and an output have the name {}, and a name in a graph is one tensor's", name);
+    require(input.name != name, "an input and an output have the name {}, but names in a graph must be unique", name);
   }
   for (const TracedOutput& output : trace_.outputs) require(output.name != name, "two outputs have the name {}", name);
   require(tensor.storage != nullptr, "the output {} is an undefined tensor", name);

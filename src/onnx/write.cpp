@@ -185,8 +185,8 @@ void write_graph(const Graph& graph, const Location& path, const std::map<std::s
   for (const auto& [key, value] : metadata) model.add(model_field::metadata, message_of(key, value));
   model.begin(model_field::graph, size);
   require(size + model.size() <= std::numeric_limits<std::int32_t>::max(),
-          "{} would have {} bytes, and who reads an ONNX file takes less than 2 GiB: lower external_data_above, so that the "
-          "weights go to a file of their own",
+          "{} would have {} bytes, but an ONNX file must be smaller than 2 GiB: lower external_data_above, so that the weights "
+          "go to a second file",
           path, size + model.size());
 
   // Both files are complete, and on disk, before either gets its name.

@@ -272,7 +272,7 @@ class FlatStore {
     const auto& memory = plane(number);
     require_dtype(planes_->options(number).dtype, dtype_of<T>);
     require(&planes_->device_of(number) == &plane_device<D>(),
-            "the store's planes were asked for on another device than they lie on");
+            "the store's planes lie on another device than the one asked for");
     return memory;
   }
   template <typename T, typename D>

@@ -126,8 +126,8 @@ void AdamW8bit<P, D>::add_runs(int parameter, const Range& own, const std::vecto
         (run.range.begin - offset) % ops::block_of_8bit == 0 &&
         (run.range.count() % ops::block_of_8bit == 0 || run.range.end == offset + store_.parameter(parameter).numel);
     require(run.kind == Kind::part || is_whole,
-            "8-bit AdamW: elements [{}, {}) of {} are this rank's, which are no whole blocks, and the store's shard does not "
-            "say so in its bounds()",
+            "8-bit AdamW: this rank's elements [{}, {}) of {} are not whole blocks, and bounds() of the store's shard does not "
+            "list where they begin and end",
             run.range.begin - offset, run.range.end - offset, store_.parameter(parameter).name);
     add(run, num_codes_);
     num_blocks_ += blocks;
@@ -140,9 +140,10 @@ auto AdamW8bit<P, D>::part_of(int parameter, const Range& own, const Shared& sha
   const auto next = std::ranges::upper_bound(shared.begins, own.begin);
   const std::int64_t part = next - shared.begins.begin() - 1;
   const Range range{own.begin, next == shared.begins.end() ? shared.block.end : *next};
-  require(shared.begins[static_cast<std::size_t>(part)] == range.begin && range.end <= own.end,
-          "8-bit AdamW: this rank's elements [{}, {}) of the store begin or end where the shard's bounds() know nothing of it",
-          own.begin, own.end);
+  require(
+      shared.begins[static_cast<std::size_t>(part)] == range.begin && range.end <= own.end,
+      "8-bit AdamW: this rank's elements [{}, {}) of the store begin or end at a place that the shard's bounds() does not list",
+      own.begin, own.end);
   return {.parameter = parameter,
           .range = range,
           .kind = Kind::part,

@@ -47,7 +47,7 @@ void ExponentialMovingAverage<P, D>::visit(const Action& action) const {
 
 template <typename P, typename D>
 void ExponentialMovingAverage<P, D>::update() {
-  require(!swapped_in_, "a moving average was updated while its values are the model's; call swap() first");
+  require(!swapped_in_, "a moving average was updated while it is swapped into the model; call swap() first");
   begin();
   if (++updates_ == 1) return;
   const auto update = static_cast<double>(updates_);
@@ -60,7 +60,7 @@ void ExponentialMovingAverage<P, D>::update() {
 template <typename P, typename D>
 void ExponentialMovingAverage<P, D>::add_to(State& state, const std::string& prefix) {
   const auto check = [this] {
-    require(!swapped_in_, "a moving average was to be saved or loaded while its values are the model's; call swap() first");
+    require(!swapped_in_, "a moving average can't be saved or loaded while it is swapped into the model; call swap() first");
   };
   check();
   void* place = store_.list_plane(state, average_);

@@ -10,7 +10,7 @@ namespace trireme {
 
 inline Shape with_last_dim(const Shape& shape, std::int64_t last) {
   std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
-  require(!dims.empty(), "a shape without dims has no last one");
+  require(!dims.empty(), "a shape without dims has no last dim");
   dims.back() = last;
   return Shape(dims);
 }

@@ -37,7 +37,7 @@ GptOptions gpt2_options(const Location& path) {
     const SafetensorsEntry& entry = nn::stored_tensor(file, name, format);
     if (entry.shape.size() == 2 && entry.shape[0] > 0 && entry.shape[1] > 0) return entry.shape;
     throw Error({.code = ErrorCode::invalid_argument,
-                 .message = "a tensor of the file is no matrix",
+                 .message = "a tensor of the file is not a matrix",
                  .name = entry.name,
                  .path = path.string(),
                  .had = entry.shape.str(),

@@ -33,7 +33,7 @@ auto with_elements(const FlowPart& part, const Action& action) {
 
 [[noreturn]] void refuse_layout() {
   throw Error({.code = ErrorCode::rank_mismatch,
-               .message = "what another rank sent does not say how a flow is made of tensors",
+               .message = "another rank sent something that is not the layout of a flow",
                .hint = "run the same program on all ranks"});
 }
 

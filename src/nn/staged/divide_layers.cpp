@@ -51,7 +51,7 @@ std::vector<Range> divide_layers(std::span<const double> costs, int num_stages) 
   require(num_stages > 0 && static_cast<std::size_t>(num_stages) <= costs.size(),
           "{} layers can't be divided into {} stages of one layer or more", costs.size(), num_stages);
   for (const double cost : costs) {
-    require(std::isfinite(cost) && cost >= 0, "what a layer costs is a number from 0 on, got {}", cost);
+    require(std::isfinite(cost) && cost >= 0, "a layer's cost must be finite and 0 or more, got {}", cost);
   }
   const double bound = best_division(costs, num_stages, [](double cost, double rest) { return std::max(cost, rest); }).first;
   return best_division(costs, num_stages,

@@ -179,7 +179,7 @@ std::vector<LayerOfList> numbered(const std::vector<StagedLayer>& layers) {
 void refuse_forward(const ModelContext& context) {
   throw Error(
       {.code = ErrorCode::invalid_argument,
-       .message = fmt::format("forward() of a model whose {} stages lie on {} ranks records nothing, and there is a tape",
+       .message = fmt::format("forward() of a model with {} stages on {} ranks can't record on a tape, but a tape is open",
                               context.num_stages(), context.pipeline->size()),
        .hint = "train it by step.backward(model, batches); call forward() outside of steps"});
 }

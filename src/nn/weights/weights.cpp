@@ -312,10 +312,11 @@ LoadedWeights read_weights(const std::vector<PrefixedModel>& models, const Locat
       refuse(path, "the file holds a tensor that the model lacks", loaded.unexpected, "give the model the layers of the file");
     }
     if (const RepeatedTensor* const differs = find_differing(*files, format)) {
-      refuse(
-          path,
-          fmt::format("the model has one tensor for {} and {}, and the file two with other values", differs->of, differs->name),
-          {differs->name}, "make the model with the options that are read from the folder, if its kind may have both");
+      refuse(path,
+             fmt::format("the model has one tensor for {} and {}, but the file has two with different values", differs->of,
+                         differs->name),
+             {differs->name},
+             "make the model with the options read from the folder, if this kind of model can have both tensors");
     }
     if (!loaded.missing.empty() && found.present.empty()) {
       refuse(path, "the file holds no tensor of the model", loaded.missing, fits_hint);

@@ -19,7 +19,7 @@ Variable<T, D> glu(const Variable<T, D>& x, int dim = -1) {
   require_operands("glu", x);
   const int place = ops::dim_of("glu", x.shape(), dim);
   const std::int64_t half = x.shape()[place] / 2;
-  require(x.shape()[place] == 2 * half, "glu: dim {} of x {} has no two halves", dim, x.shape());
+  require(x.shape()[place] == 2 * half, "glu: dim {} of x {} is odd and can't be halved", dim, x.shape());
   return gated_activation(ops::Activation::sigmoid, narrow(x, place, half, half), narrow(x, place, 0, half));
 }
 

@@ -119,8 +119,8 @@ Tensor<typename P::Compute, D> next_token_logits(const Staged& model, const Embe
                                                  nn::KeyValueCache<typename P::Compute, D>& cache) {
   require(Tape::current() == nullptr, "next_token_logits() records nothing: call it without a tape");
   const std::int64_t longest = model.options().block;
-  require(cache.capacity() <= longest, "a cache of {} tokens a sequence is for no model of {} positions", cache.capacity(),
-          longest);
+  require(cache.capacity() <= longest, "a cache of {} tokens for each sequence is too long for a model of {} positions",
+          cache.capacity(), longest);
   const std::vector<ops::CachedRows> rows = cache.rows_of(parts);
   const auto read = joined<Staged, D>(model, head.width(), parts, rows);
   const auto run = [&](const Range& layers, nn::Residual<P, D> x) {

@@ -101,7 +101,7 @@ class RotaryAttention : public Module<P, D> {
               this->name(), options.heads, options.width);
       options.head_size = options.width / options.heads;
     }
-    require(options.head_size % 2 == 0, "{}: heads of {} elements can't be rotated, an even number can", this->name(),
+    require(options.head_size % 2 == 0, "{}: heads of {} elements can't be rotated; the number must be even", this->name(),
             options.head_size);
     const int ranks = this->tensor_axis() == nullptr ? 1 : this->tensor_axis()->size();
     require(options.kv_heads % ranks == 0,

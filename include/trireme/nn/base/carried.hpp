@@ -54,8 +54,8 @@ class Carried : public Module<P, D> {
     if (!is_in_step()) return aside_of(batch);
     if (!values_.defined()) {
       require(!batch.continues,
-              "{} remembers rows of the batch from step to step: tell the model which these are, ModelContext::rows, by "
-              "parallel::model_context(mesh, {{.batch_size = ...}})",
+              "{} keeps values of the batch's rows from step to step: set ModelContext::rows, which says which rows these are, "
+              "by parallel::model_context(mesh, {{.batch_size = ...}})",
               this->name());
       return Tensor<T, D>::zeros(rows_of(batch.rows()));
     }
@@ -82,7 +82,8 @@ class Carried : public Module<P, D> {
     const Tape* tape = Tape::current();
     if (tape == nullptr || !this->training() || !this->store().buffers().are_kept()) return false;
     require(!tape->options() || tape->options()->on_device == nullptr,
-            "{} remembers rows of the batch, and a StepGraph would record once whether they go on: take steps without one",
+            "{} keeps values of the batch's rows, but a StepGraph records only once whether they continue: use steps without a "
+            "StepGraph",
             this->name());
     return true;
   }
@@ -99,7 +100,7 @@ class Carried : public Module<P, D> {
     const Range& own = this->context().rows.own;
     const std::int64_t first = batch.first_row;
     require(first >= own.begin && first <= own.end && batch.rows() <= own.end - first,
-            "{}: {} rows from row {} of the batch on are not this rank's, which has {} to {}", this->name(), batch.rows(),
+            "{}: {} rows from row {} of the batch on are not on this rank, which has rows {} to {}", this->name(), batch.rows(),
             first, own.begin, own.end);
     return all.narrow(first - own.begin, batch.rows());
   }

@@ -95,15 +95,15 @@ class Module {
   using T = typename P::Compute;
   using M = typename P::Master;
   static_assert(std::same_as<M, typename P::Gradient> && std::same_as<M, Accumulate<T>>,
-                "gradients are kept in the master type, the one that sums of the compute type have");
+                "gradients are kept in the master type, in which sums of the compute type are accumulated");
 
   explicit Module(const ModelContext& context = {})
       : model_(std::make_shared<Model>(context, dtype_of<M>, dtype_of<T>, plane_device<D>())) {}
   Module(const Module& parent, std::string_view name) : model_(parent.model_), name_(parent.dotted(name)) {}
   Module(const Module& other) : model_(other.model_) {
     static_assert(std::is_void_v<P>,
-                  "a module is neither copied nor moved, since it stands for parameters of its model: take it by "
-                  "reference, and keep several of one type in an nn::ModuleList");
+                  "a module can't be copied or moved, since it refers to parameters of its model: take it by reference, and "
+                  "keep several of one type in an nn::ModuleList");
   }
   Module& operator=(const Module&) = delete;
   template <typename Parent>
@@ -118,8 +118,7 @@ class Module {
 
   // The root converts to its model: optim::AdamW<Float32> optimizer(net).
   operator Model&() const {  // NOLINT(google-explicit-constructor)
-    require(name_.empty(), "{} is a module within a model and does not stand for the whole of it: give the root, or model()",
-            name_);
+    require(name_.empty(), "{} is a module within a model, not the whole model: pass the root, or model()", name_);
     return *model_;
   }
 
@@ -163,8 +162,8 @@ class Module {
   // Uses a parameter that another module has registered. If a pipeline puts the two modules on different ranks, both ranks hold
   // it, and its gradients are summed.
   Parameter<T, D, M> share(const Parameter<T, D, M>& parameter) const {
-    require(parameter.is_of(*model_), "{} can share parameters of its own model alone, and this is one of another, or none",
-            name_);
+    require(parameter.is_of(*model_),
+            "{} can only share parameters of its own model; this one is undefined or belongs to another model", name_);
     model_->share(parameter.number(), name_);
     return parameter;
   }
@@ -182,7 +181,8 @@ class Module {
 
   // For layers that need all rows; every rank of a tensor axis computes them alike. An error in a sequence-parallel model.
   void require_all_rows(std::string_view layer) const {
-    require(!sequence_parallel(), "{}: {} needs all rows, a sequence-parallel model gives each rank its own: leave that off",
+    require(!sequence_parallel(),
+            "{}: {} needs all rows, but in a sequence-parallel model each rank has only its own: turn sequence_parallel off",
             name_, layer);
   }
 

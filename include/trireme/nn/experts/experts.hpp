@@ -211,8 +211,9 @@ class MixtureOfExperts : public Module<P, D> {
     require(options.width > 0 && options.hidden > 0 && options.count > 0,
             "{}: a mixture of experts needs width, hidden and count above 0, got {}, {} and {}", this->name(), options.width,
             options.hidden, options.count);
-    require(options.top_k > 0 && options.top_k <= options.count, "{}: {} of {} experts can't compute a token", this->name(),
-            options.top_k, options.count);
+    require(options.top_k > 0 && options.top_k <= options.count,
+            "{}: top_k is {} of {} experts, but must lie between 1 and their number", this->name(), options.top_k,
+            options.count);
     require(std::isfinite(options.capacity_factor), "{}: the capacity_factor {} is no number", this->name(),
             options.capacity_factor);
     require(options.capacity_factor >= 0 && options.auxiliary_loss >= 0 && options.z_loss >= 0 && options.shared_hidden >= 0,

@@ -33,7 +33,7 @@ Variable<typename P::Master, D> embed_tokens(const Embedding<P, D>& of_tokens, c
                                              const Tensor<std::int32_t, D>& document_starts = {}) {
   const std::int64_t longest = of_positions.weight.info().placement.shape[0];
   require(tokens.shape().size() == 2 && tokens.dim(1) <= longest,
-          "a model of {} positions reads tokens [batch, time], no longer than that, got {}", longest, tokens.shape());
+          "a model of {} positions reads tokens [batch, time] with time up to that number, got {}", longest, tokens.shape());
   require(!document_starts.defined() || document_starts.shape() == tokens.shape(),
           "document_starts {} do not belong to tokens {}", document_starts.shape(), tokens.shape());
   const Collectives* axis = of_tokens.tensor_axis();

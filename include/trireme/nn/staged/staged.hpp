@@ -301,7 +301,7 @@ class Staged : public Module<P, D> {
   template <typename First, typename... Rest>
   void layers(const First& first, const Rest&... rest) {
     require(stages_.empty(), "layers() of a model is called once");
-    static_assert(!detail::IsModuleList<First>::value, "the first layer takes the batch: it is no list of modules");
+    static_assert(!detail::IsModuleList<First>::value, "the first layer takes the batch: it can't be a ModuleList");
     std::vector<detail::StagedLayer> list;
     const auto one = detail::as_layer(first);
     list.push_back(one.staged());
@@ -330,7 +330,7 @@ class Staged : public Module<P, D> {
   void add_layers(std::vector<detail::StagedLayer>& list, const L& next, const Rest&... rest) {
     constexpr bool is_last = sizeof...(Rest) == 0;
     if constexpr (detail::IsModuleList<L>::value) {
-      static_assert(!is_last, "the last layer gives the output: it is no list of modules");
+      static_assert(!is_last, "the last layer returns the output: it can't be a ModuleList");
       for (std::size_t index = 0; index < next.size(); ++index) add_inner(list, next[index]);
     } else if constexpr (is_last) {
       const auto one = detail::as_layer(next);
