@@ -141,8 +141,7 @@ int Tracer::find_stored(const Operand& tensor) {
 bool Tracer::is_overwritten(int value, const Operand& tensor) const {
   const TracedValue& known = trace_.values[static_cast<std::size_t>(value)];
   const bool is_stored = known.kind == TracedValue::Kind::parameter || known.kind == TracedValue::Kind::buffer;
-  if (!is_stored && known.version != tensor.storage->version())
-    return true;  // also if the elements are still equal, as scaled zeros
+  if (!is_stored && known.version != tensor.storage->version()) return true;  // also of equal elements, as scaled zeros
   if (known.kind == TracedValue::Kind::result) return known.checksum != crc32c(elements_of(tensor));
   const bool is_kept = known.kind == TracedValue::Kind::input || known.kind == TracedValue::Kind::constant;
   return is_kept && !std::ranges::equal(known.bytes, elements_of(tensor));

@@ -234,9 +234,9 @@ class FlatStore {
   void set_has_gradient(int index) { has_gradient_[static_cast<std::size_t>(index)] = true; }
   void zero_gradient(int index);  // a gradient of zeros, for a parameter that this rank did not use
   void clear_gradients();         // the step is over: the next contribution overwrites, buffers stay as they are
-  void
-  begin_micro_batch();  // the next one of this step; its contributions overwrite, as the gradients so far are kept elsewhere
-  void begin_step();    // keeps the buffers
+  // Begins the next micro-batch of a step. Its contributions overwrite: the gradients so far are kept elsewhere.
+  void begin_micro_batch();
+  void begin_step();  // keeps the buffers
 
   // A final gradient is being sent to other ranks: adding to it in this step is an error.
   void set_gradient_final(int index) { gradient_is_final_[static_cast<std::size_t>(index)] = true; }
@@ -281,8 +281,7 @@ class FlatStore {
     const ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
     const PlaneParts& parts = planes_->parts(number);
     if (parts.has(index)) return Tensor<T, D>(info.shape, parts[index]);
-    return Tensor<T, D>(info.shape, memory,
-                        static_cast<std::size_t>(info.offset));  // throws: the plane does not hold the parameter
+    return Tensor<T, D>(info.shape, memory, static_cast<std::size_t>(info.offset));  // throws: not in the plane
   }
 
   // The ranks that hold a parameter or buffer, by number, as given to distribute().

@@ -21,8 +21,8 @@ namespace optim {
 struct AdafactorOptions {
   double learning_rate = 1e-2;  // relative to the root mean square of the weights; in step n at most 1 / sqrt(n)
   double beta2_decay = -0.8;    // step n has the weight n^beta2_decay in the averages
-  std::optional<double> epsilon1 =
-      {};                   // lower bound for the root of a second moment; not given: the machine epsilon of the weights' type
+  // Lower bound for the root of a second moment; not given: the machine epsilon of the weights' type.
+  std::optional<double> epsilon1 = {};
   double epsilon2 = 1e-3;   // lower bound for the root mean square of the weights
   double clip = 1;          // upper bound for the root mean square of a parameter's direction, 1 or more
   double weight_decay = 0;  // decoupled

@@ -39,8 +39,8 @@ LearningRate polynomial(double base, std::int64_t total, double power);
 struct OneCycleOptions {
   double maximum = 0.1;
   std::int64_t total = 1;
-  double rising_share =
-      0.3;  // share of the steps in which the rate rises, in [0, 1]; if that is one step or less, it starts at maximum
+  // Share of the steps in which the rate rises, in [0, 1]; if that is one step or less, it starts at maximum.
+  double rising_share = 0.3;
   double first_divisor = 25;     // starts at maximum / first_divisor
   double final_divisor = 10000;  // ends at the start value / final_divisor
 };

@@ -13,8 +13,8 @@ namespace optim {
 
 struct MovingAverageOptions {
   double decay = 0.999;  // factor on the average in each update
-  bool warms_up =
-      true;  // limits the decay of update 2, 3, ... to (1 + update) / (10 + update), so that early weights fade quickly
+  // Limits the decay of update 2, 3, ... to (1 + update) / (10 + update), so that early weights fade quickly.
+  bool warms_up = true;
 };
 
 // An exponential moving average of a model's trainable parameters, to evaluate or save in their place. It is a plane over the

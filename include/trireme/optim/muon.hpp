@@ -35,8 +35,8 @@ struct MuonOptions {
   MuonScale scale = MuonScale::by_shape;
   int iterations = 5;                                              // of Newton-Schulz
   std::array<double, 3> coefficients = {3.4445, -4.7750, 2.0315};  // of x, x^3 and x^5
-  bool bfloat16 =
-      true;  // compute the iterations in bfloat16, as torch does; false, or with weights in double: in the weights' type
+  // Computes the iterations in bfloat16, as torch does; false, or with weights in double: in the weights' type.
+  bool bfloat16 = true;
   double epsilon = 1e-7;  // lower bound for the norm by which it divides
   // Options of AdamW, which updates parameters of less than two dims and groups that do not adapt.
   double adamw_factor = 1;  // factor on the learning rate

@@ -17,8 +17,8 @@ struct NamedOptions {
   double learning_rate = 1e-3;
   double weight_decay = 0;
   std::optional<double> beta1 = {};  // decay of the first moment; the momentum of sgd, lars, rmsprop and muon
-  std::optional<double> beta2 =
-      {};  // decay of the second moment; for Lion of the momentum, for RMSprop and Adadelta the smoothing
+  // Decay of the second moment; for Lion of the momentum, for RMSprop and Adadelta the smoothing.
+  std::optional<double> beta2 = {};
   std::optional<double> epsilon = {};
   bool nesterov = false;  // only for sgd and muon
   Decay decay = Decay::all;

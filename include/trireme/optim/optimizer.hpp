@@ -74,8 +74,7 @@ class Optimizer : public AnyOptimizer {
     T* values;
     const T* gradients;
     std::size_t count;
-    std::span<void* const>
-        planes;  // use plane() instead: addresses in the optimizer's own planes, `offset` elements before the first
+    std::span<void* const> planes;  // `offset` elements before the piece, in each of the optimizer's planes: use plane()
     std::int64_t offset;
     ops::StepOnDevice on_device;  // pass it to GPU kernels: it has the numbers of the step that the host does not know
     double learning_rate;

@@ -30,8 +30,8 @@ struct ParameterGroup {
   std::optional<double> clip_norm = {};
   std::optional<double> clip_value = {};  // instead of UpdateOptions::clip_value; 0: no limit
   bool full_precision = false;            // AdamW8bit: moments in the type of the weights
-  LearningRate schedule =
-      {};  // a further factor on the learning rate, by the step's number in DataParallel::begin; not for a StepGraph
+  // A further factor on the learning rate, by the step's number in DataParallel::begin; not for a StepGraph.
+  LearningRate schedule = {};
 };
 
 std::string to_text(const ParameterGroup& group);  // everything but the pattern, to compare ranks

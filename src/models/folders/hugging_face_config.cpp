@@ -52,8 +52,7 @@ RotaryScaling yarn_scaling(const ConfigFile& rope, std::int64_t longest) {
 RotaryScaling scaling_of(const ConfigFile& rope, std::int64_t longest) {
   const std::string type = rope.text_or("rope_type", rope.text_or("type", "default"));
   rope.expect("partial_rotary_factor", 1.0);
-  rope.ignore(
-      {"rope_theta", "original_max_position_embeddings", "finetuned"});  // finetuned: whether it was trained with the scaling
+  rope.ignore({"rope_theta", "original_max_position_embeddings", "finetuned"});  // finetuned: trained with the scaling
   RotaryScaling scaling;
   if (type == "linear") {
     scaling = {.kind = RotaryScalingKind::linear, .factor = rope.number("factor")};

@@ -23,8 +23,8 @@ struct AttentionMask {
   Tensor<bool, D> mask = {};                      // true where a key is seen; may be undefined
   Tensor<std::int32_t, D> key_padding_mask = {};  // [batch, keys], not 0 where a key is padding; may be undefined
   bool causal = false;                            // query i sees the keys up to i + keys - queries
-  std::int64_t window =
-      0;  // above 0: only keys at less than this distance from i + keys - queries (Beltagy et al. 2020, arXiv 2004.05150)
+  // Above 0: only keys at less than this distance from i + keys - queries (Beltagy et al. 2020, arXiv 2004.05150)
+  std::int64_t window = 0;
 
   bool empty() const {
     return !bias.value().defined() && !mask.defined() && !key_padding_mask.defined() && !causal && window == 0;

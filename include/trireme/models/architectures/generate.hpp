@@ -28,8 +28,8 @@ struct GenerateOptions {
   double top_p = 1;
   std::vector<std::int32_t> stop = {};  // a text ends after the first of these tokens
   std::uint64_t seed = 0;
-  std::uint64_t first_row =
-      0;  // number of the first prompt; a text's random numbers depend on seed, its prompt's number and step
+  // Number of the first prompt; a text's random numbers depend on seed, its prompt's number and step.
+  std::uint64_t first_row = 0;
   // The model sees at most this many tokens, the last ones; 0: its `block`. Not for an LSTM. Once a text is longer, the whole
   // context is read again for each token, which is much slower.
   std::int64_t context = 0;

@@ -124,9 +124,8 @@ class Module {
 
   // The ranks over which this model's layers are split; null if they lie here as a whole.
   const Collectives* tensor_axis() const { return context().tensor.get(); }
-  bool sequence_parallel() const {
-    return context().sequence_parallel && tensor_axis() != nullptr;
-  }  // each rank has its own rows
+  // Whether each rank of the tensor axis has its own rows.
+  bool sequence_parallel() const { return context().sequence_parallel && tensor_axis() != nullptr; }
 
   // Initializes every parameter and buffer of this module and those within it. Values depend only on the seed and the dotted
   // names. Call it on the root for the whole model, or model.head.initialize() for a new head on loaded weights.

@@ -32,8 +32,8 @@ struct LinearOptions {
   // of rows that is not a multiple of 16, as when generating text, is multiplied in bfloat16.
   Float8Scaling fp8 = Float8Scaling::none;
   int fp8_amax_history = 16;  // calls that delayed scaling looks back
-  std::vector<std::int64_t> packed =
-      {};  // sizes of the parts of the outputs, e.g. queries, keys, values; a column split divides each part
+  // Sizes of the parts of the outputs, e.g. queries, keys, values; a column split divides each part.
+  std::vector<std::int64_t> packed = {};
   // Names of the packed parts for LoRA's targets, if each part has its own adapter. Empty: the layer has one adapter, under its
   // own name.
   std::vector<std::string> packed_names = {};

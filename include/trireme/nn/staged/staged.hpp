@@ -320,8 +320,7 @@ class Staged : public Module<P, D> {
   template <typename F>
   detail::FunctionLayer<F> layer(std::initializer_list<std::reference_wrapper<const Module<P, D>>> modules, F function) const {
     std::vector<detail::StagedModule> names;
-    for (const Module<P, D>& module : modules)
-      names.push_back({.name = module.name()});  // cost() is not known for the base class
+    for (const Module<P, D>& module : modules) names.push_back({.name = module.name()});  // its cost() is not known here
     return {std::move(names), std::move(function)};
   }
 
