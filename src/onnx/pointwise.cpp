@@ -13,7 +13,7 @@ void unary(Builder& b) {
   b.set_result(b.node(op.text, {b.operand(0)}));
 }
 
-// Of two operands, or of one and a number.
+// A function of two operands, or of one operand and a number.
 template <OperatorName op>
 void binary(Builder& b) {
   if (!b.has_setting("number")) return b.set_result(b.node(op.text, {b.operand(0), b.operand(1)}));

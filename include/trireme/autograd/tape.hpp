@@ -85,9 +85,9 @@ class StreamCalls {
   friend class Tape;
   friend struct TapeOptions;
   struct Counts;
-  std::shared_ptr<Counts> counts_;                // shared by all copies
-  std::uint64_t rank_ = 0;                        // whose copies count together: the thread of their first tape; 0: none yet
-  std::shared_ptr<const LayersAround> layers_{};  // in which a tape had them; null: none
+  std::shared_ptr<Counts> counts_;  // shared by all copies
+  std::uint64_t rank_ = 0;          // the thread of the first tape; copies of the same rank count together; 0: no tape yet
+  std::shared_ptr<const LayersAround> layers_{};  // the layers around the tape that they were copied from; null: none
 };
 
 // Names the random numbers of a micro-batch, so that they do not depend on which rank computes it. The n-th call of a stream,
@@ -211,8 +211,8 @@ class Tape {
   bool ran_ = false;
   bool splits_ = false;
   std::vector<std::unique_ptr<Node>> nodes_;
-  std::vector<std::unique_ptr<Node>> put_off_;  // of a split backward pass
-  std::vector<Final> unused_;                   // likewise
+  std::vector<std::unique_ptr<Node>> put_off_;  // nodes that split_backward() defers
+  std::vector<Final> unused_;                   // parameters that forward did not use, which run_weight_gradients() announces
   std::vector<Uses> uses_;
   std::vector<std::shared_ptr<AddedLoss>> added_losses_;
 };

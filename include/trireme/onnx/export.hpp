@@ -42,8 +42,8 @@ class Example {
   std::int64_t dynamic(std::string_view name, std::int64_t multiple_of = 1);
 
   // An input of the model. Its elements are zeros in the first pass. In the second they differ: floats in [-8, 8], std::int32_t
-  // in [0, below). For indices into a table, `below` is its number of rows. Integers are int64 in the file, as with other
-  // exporters.
+  // in [0, below). For indices into a table, `below` is at most its number of rows. Integers are int64 in the file, as with
+  // other exporters.
   template <typename T>
   requires std::same_as<T, float> || std::same_as<T, std::int32_t> Tensor<T> input(std::string_view name, const Shape& shape,
                                                                                    std::int32_t below = 2) {

@@ -112,9 +112,9 @@ class Optimizer : public AnyOptimizer {
     if (shard_) shard_->sum_over_ranks(values);
   }
 
-  // With Needs::parameter_norms, a piece lies in one parameter, and all pieces are measured before the first update(). It adds
-  // the squares of the piece's values, and of the direction that they are compared with, to *squares. In update(), *squares
-  // holds the sums over the whole parameter, from all ranks.
+  // With Needs::parameter_norms, a piece lies in one parameter, and all pieces are measured before the first update().
+  // measure() adds the squares of the piece's values, and of the direction that they are compared with, to *squares. In
+  // update(), *squares holds the sums over the whole parameter, from all ranks.
   virtual void measure(const Piece&) {}
 
   // Is called on all ranks before the first update() of a step, for computations over several ranks. look(range, action) calls

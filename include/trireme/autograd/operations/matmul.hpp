@@ -32,7 +32,7 @@ template <typename T, typename D, typename G>
 requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> matmul(const Variable<T, D>& a,
                                                                                                     const Variable<T, D, G>& b);
 
-// Of a Variable and a Tensor, which is a constant.
+// For a Variable and a Tensor, which is a constant.
 template <typename T, typename D, typename G>
 requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) Variable<T, D> matmul(const Tensor<T, D>& a,
                                                                                      const Variable<T, D, G>& b) {

@@ -30,8 +30,8 @@ struct GenerateOptions {
   std::uint64_t seed = 0;
   // Number of the first prompt; a text's random numbers depend on seed, its prompt's number and step.
   std::uint64_t first_row = 0;
-  // The model sees at most this many tokens, the last ones; 0: its `block`. Not for an LSTM. Once a text is longer, the whole
-  // context is read again for each token, which is much slower.
+  // For Gpt, GptNeoX and Llama: the model sees at most this many tokens, the last ones; 0: its `block`. Once a text is longer,
+  // the whole context is read again for each token, which is much slower.
   std::int64_t context = 0;
   // Called with each new token as soon as it is drawn, and the index of its prompt.
   std::function<void(std::size_t row, std::int32_t token)> on_token = {};

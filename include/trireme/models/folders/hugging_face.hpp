@@ -56,8 +56,9 @@ VisionTransformerOptions vit_options(const Location& path);
 // file that does not divide pixels by 255 is an Error.
 std::optional<data::Normalization> image_normalization(const Location& folder);
 
-// How images are resized to the model's `image_size` x `image_size` pixels, from the same file. Another size or an unsupported
-// way to resize is an Error. Without the file, images are resized to the model's size, bilinear.
+// How images are resized before the centre of the model's `image_size` x `image_size` pixels is cut out, from the same file. A
+// crop to another size or an unsupported way to resize is an Error. Without the file, images are resized to the model's size,
+// bilinear.
 data::Resizing image_resizing(const Location& folder, std::int64_t image_size);
 
 // The same for the family bert, with classes if the architecture is BertForSequenceClassification.
@@ -82,7 +83,8 @@ struct SavePretrainedOptions {
   // The folder that the model came from: its tokenizer or image processor files and its numbers of special tokens are copied,
   // if it has any. Empty: none.
   Location from = {};
-  // A folder, or a file in it, whose tokenizer is copied in place of that of `from`. Empty: that of `from`.
+  // A folder, or a file in it, whose tokenizer is copied in place of that of `from`. Not given: that of `from`; an empty
+  // Location: none.
   std::optional<Location> tokenizer = {};
   // Content of chat_template.jinja, as tokenizers::ChatTemplate::jinja() returns it. Empty: that of the tokenizer's folder, if
   // it has one.
