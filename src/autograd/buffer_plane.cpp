@@ -9,7 +9,7 @@
 namespace trireme {
 namespace {
 
-// A buffer as checkpoints know it, and the place of this rank's part in it.
+// A buffer as an entry of a checkpoint, with this rank's part of it.
 StateTensor listed_buffer(const std::string& prefix, const BufferInfo& buffer, DType dtype, void* data) {
   const std::int64_t numel = buffer.shape.numel();
   StateTensor tensor{.name = prefix + buffer.name,
@@ -36,11 +36,11 @@ int BufferPlane::add(std::string name, const Shape& shape, double initial, const
     const std::int64_t batch_size = options.rows->batch_size;
     require(own.begin >= 0 && own.begin < own.end && own.end <= batch_size && shape.size() > 0 && shape[0] == own.count(),
             "buffer {} of shape {} does not hold rows {} to {} of a batch of {}", name, shape, own.begin, own.end, batch_size);
-    require(!options.in_weights, "buffer {} of rows of the batch is none of the model's: in_weights is false", name);
+    require(!options.in_weights,
+            "buffer {} holds rows of the batch, which are not saved with the weights: set in_weights = false", name);
   }
   require(options.rows.has_value() == (options.reduction == BufferReduction::none),
-          "buffer {}: rows of the batch differ between ranks, and nothing else does: BufferReduction::none is theirs alone",
-          name);
+          "buffer {}: use BufferReduction::none for buffers of rows of the batch, and only for these", name);
   buffers_.push_back({.name = std::move(name), .shape = shape, .initial = initial, .offset = numel_, .options = options});
   numel_ += shape.numel();
   return size() - 1;
@@ -77,7 +77,7 @@ void BufferPlane::require_type(DType wanted) {
 }
 
 void BufferPlane::require_device(const PlaneDevice& wanted) const {
-  require(device_ == &wanted, "the store's buffers were asked for on another device than they lie on");
+  require(device_ == &wanted, "the store's buffers lie on another device than the one asked for");
 }
 
 void BufferPlane::require_count(int index, std::int64_t count) const {

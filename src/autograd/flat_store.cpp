@@ -13,7 +13,7 @@ namespace trireme {
 namespace {
 
 constexpr std::size_t segment_alignment = 64;             // bytes
-constexpr std::int64_t least_drawn_by_threads = 1 << 13;  // random values, which are worth waking them
+constexpr std::int64_t least_drawn_by_threads = 1 << 13;  // random values for which starting threads pays
 
 bool makes_zeros(const Initializer& initializer) {
   return initializer.a == 0 && (initializer.kind == Initializer::Kind::constant || initializer.b == 0);
@@ -62,7 +62,7 @@ int FlatStore::add_buffer(std::string name, const Shape& shape, double initial, 
 void FlatStore::freeze(int number) {
   int index = number;
   if (is_distributed_) index = holders_[static_cast<std::size_t>(number)].index;
-  if (index < 0) return;  // those that hold it freeze it
+  if (index < 0) return;  // the ranks that hold it freeze it
   ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
   require(!laid_out_.made(), "parameter {} was frozen after the first use of the store's values", info.name);
   info.trainable = false;
@@ -111,14 +111,14 @@ int FlatStore::index_in(const std::vector<Holders>& holders, int number) {
         {.code = ErrorCode::invalid_argument,
          .message = fmt::format("{} lies on rank {} of the pipeline, not here", known.name, fmt::join(known.ranks, ", ")),
          .name = known.name,
-         .hint = "a layer that uses a parameter of another one says so by share(), and its list of layers, layers(), "
-                 "names all that it calls"});
+         .hint = "a layer that uses a parameter of another layer must call share(), and layers() must name all modules that a "
+                 "layer calls"});
   }
   return known.index;
 }
 
 const ParameterInfo& FlatStore::registered(int number) const {
-  require(!is_distributed_, "parameter {} by number, after parameters were given to the ranks of a pipeline", number);
+  require(!is_distributed_, "parameter {} was asked for by its number after the layers were divided into stages", number);
   return parameters_[static_cast<std::size_t>(number)];
 }
 
@@ -203,7 +203,7 @@ void FlatStore::set_places() {
   versions_.assign(parameters_.size(), 0);
   has_values_.assign(parameters_.size(), false);
   is_found_ = std::vector<std::atomic<bool>>(parameters_.size());
-  PlaneTable::bytes_of(numel_, dtype_);  // refuses a model whose values nobody can hold
+  PlaneTable::bytes_of(numel_, dtype_);  // throws if the values have too many bytes
   std::vector<Range> parts;
   for (const ParameterInfo& info : parameters_) parts.push_back({info.offset, info.offset + info.numel});
   planes_->lay_out(numel_, trainable_numel_, std::move(parts));
@@ -297,8 +297,8 @@ void* FlatStore::list_plane(State& state, int number) {
   state.before_use([planes = std::weak_ptr<PlaneTable>(planes_), number, place = memory.data(), name = planes_->name(number)] {
     const auto held = planes.lock();
     require(held != nullptr && held->lies_at(number, place),
-            "a State lists the plane {} of a model where it no longer lies: make the state after DataParallel, and another one "
-            "where a model or an optimizer ends",
+            "a State refers to old memory of the plane {}: make the State after DataParallel, and a new one after a model or "
+            "an optimizer ends",
             name);
   });
   return planes_->device_of(number).listed(state, memory.data(), memory.bytes());
@@ -334,7 +334,7 @@ void FlatStore::relocate(const std::shared_ptr<device::MemoryResource>& resource
   lay_out();
   planes_->move(values_number, resource);
   planes_->move(gradients_number, resource);
-  if (on_host()) device::release_cached_host_memory();  // else a smaller plane would get what the values lay in, and keep it
+  if (on_host()) device::release_cached_host_memory();  // otherwise a smaller plane would take the values' old memory
 }
 
 void FlatStore::zero_gradient(int index) {
@@ -362,10 +362,12 @@ void FlatStore::begin_step() {
 }
 
 void FlatStore::refuse_gradient(int index) const {
-  throw Error({.code = ErrorCode::invalid_argument,
-               .message = "a gradient arrived too late: the parameter's was final in this step, and ranks may be adding it up",
-               .name = parameters_[static_cast<std::size_t>(index)].name,
-               .hint = "run backward() on every other tape of the step before that of its last micro-batch, and once on each"});
+  throw Error(
+      {.code = ErrorCode::invalid_argument,
+       .message =
+           "a gradient arrived too late: the parameter's gradient was already final in this step, and ranks may be reducing it",
+       .name = parameters_[static_cast<std::size_t>(index)].name,
+       .hint = "run backward() on every other tape of the step before that of its last micro-batch, and once on each"});
 }
 
 void FlatStore::refuse_changed_values(int index) const {

@@ -11,11 +11,11 @@
 namespace trireme {
 namespace {
 
-// Of the normal distribution: the share below x, and the x below which a share p lies, p in (0, 1).
+// The standard normal distribution function, and its inverse for p in (0, 1).
 double normal_share(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
 double normal_quantile(double p) {
   if (p > 0.5) return -normal_quantile(1 - p);
-  // Hastings 1955, to 4.5e-4; two of Halley's steps, each of which cubes the error.
+  // Hastings 1955, with an error up to 4.5e-4; then two Halley steps, each of which cubes the error.
   const double t = std::sqrt(-2 * std::log(p));
   double x = (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))) - t;
   for (int step = 0; step < 2; ++step) {
@@ -25,8 +25,9 @@ double normal_quantile(double p) {
   return x;
 }
 
-// columns of `rows` elements, one after the other; rows >= columns. They become the Q of their QR decomposition whose R has a
-// positive diagonal, by Householder's reflections. Each column is one thread's, so the bits depend on nothing.
+// columns: columns of `rows` elements, one after the other, no more than `rows`. Replaces them by the Q of their QR
+// decomposition in which R has a positive diagonal, by Householder reflections. One thread computes each column, so the bits do
+// not depend on the number of threads.
 void orthonormalize(std::vector<double>& columns, std::int64_t rows) {
   const std::int64_t count = static_cast<std::int64_t>(columns.size()) / rows;
   const auto column = [&](std::vector<double>& of, std::int64_t index) { return of.data() + index * rows; };
@@ -36,7 +37,7 @@ void orthonormalize(std::vector<double>& columns, std::int64_t rows) {
     for (std::int64_t i = first; i < rows; ++i) sum += x[i] * y[i];
     return sum;
   };
-  // (1 - 2 v v^T / |v|^2) of columns [from, count), v being the part from `first` on.
+  // Multiplies columns [from, count) by 1 - 2 v v^T / |v|^2; v starts at row `first`.
   const auto reflect = [&](const double* v, std::int64_t first, std::vector<double>& of, std::int64_t from) {
     const double square = dot(v, v, first);
     if (square == 0) return;
@@ -63,10 +64,10 @@ void orthonormalize(std::vector<double>& columns, std::int64_t rows) {
   columns = std::move(q);
 }
 
-// A matrix [rows, width] whose shorter side's vectors are orthonormal, times gain.
+// gain times a matrix [rows, width] with orthonormal rows, or orthonormal columns if rows >= width.
 std::vector<double> orthogonal_matrix(std::int64_t rows, std::int64_t width, double gain, std::uint64_t seed,
                                       std::uint64_t stream) {
-  const bool wide = rows < width;  // then its rows are what is made orthonormal
+  const bool wide = rows < width;  // then the rows are made orthonormal
   const std::int64_t length = std::max(rows, width);
   const auto place = [&](std::int64_t row, std::int64_t at) {
     return static_cast<std::size_t>(wide ? row * length + at : at * length + row);

@@ -8,7 +8,7 @@
 
 namespace trireme {
 
-// The first values of a whole parameter. operator() may be called by several threads.
+// The initial values of a whole parameter. Several threads may call operator().
 class InitialValues {
  public:
   InitialValues(const Initializer& initializer, const Shape& whole, std::string_view name, std::uint64_t seed);
@@ -21,8 +21,8 @@ class InitialValues {
   Initializer initializer_;
   std::uint64_t seed_;
   std::uint64_t stream_;
-  double sign_ = 1;   // of truncated_normal: the distribution is mirrored where it lies above the mean
-  double below_ = 0;  // its probabilities of a value below the lower bound, and within both
+  double sign_ = 1;   // truncated_normal: -1 mirrors the distribution, for bounds above the mean
+  double below_ = 0;  // truncated_normal: probability below the bounds, and within them
   double within_ = 0;
   std::vector<double> matrix_ = {};  // orthogonal: all elements
 };

@@ -33,7 +33,7 @@ void LoraOptions::check() const {
   require(!targets.empty(), "LoRA has no targets: name linear layers, as q_proj and v_proj, or {}", all_linear);
   require(std::ranges::find(targets, "") == targets.end(), "a target of LoRA is an empty name");
   require(targets.size() == 1 || std::ranges::find(targets, all_linear) == targets.end(),
-          "LoRA has the targets {}: {} stands alone", fmt::join(targets, ", "), all_linear);
+          "LoRA has the targets {}: {} can't be combined with others", fmt::join(targets, ", "), all_linear);
 }
 
 void require_known_targets(const LoraOptions& options, const std::vector<TargetableLayer>& layers) {

@@ -15,9 +15,7 @@ std::vector<int> ModelContext::stages() const {
 
 void Model::share(int parameter, std::string module) {
   require(!store_.is_distributed(),
-          "{} was to share a parameter after the layers of its model were divided into stages: make it "
-          "before layers()",
-          module);
+          "{} shares a parameter after the layers of its model were divided into stages: make it before layers()", module);
   shared_.push_back({parameter, std::move(module)});
 }
 

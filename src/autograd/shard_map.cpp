@@ -9,14 +9,14 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t grain = 16;  // elements: where collectives cut
+constexpr std::int64_t grain = 16;  // elements; collectives cut at its multiples
 
 std::int64_t end_of(const ParameterInfo& parameter) { return parameter.offset + parameter.numel; }
 
 }  // namespace
 
 ShardMap::ShardMap(FlatStore& store, std::int64_t slice_bytes, std::span<const std::int64_t> parameter_bytes) {
-  require(slice_bytes > 0, "slices have some bytes, got {}", slice_bytes);
+  require(slice_bytes > 0, "slice_bytes must be above 0, got {}", slice_bytes);
   Block block;
   std::int64_t filled = 0;  // bytes of the block
   const auto finish = [&] {

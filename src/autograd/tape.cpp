@@ -30,7 +30,7 @@ std::uint64_t next_serial() {
   return ++serial;
 }
 
-// Of this thread, from 1: no later thread gets it, as it may the thread's id.
+// The number of this thread, from 1. Unlike a thread's id, no later thread gets the same one.
 std::uint64_t number_of_thread() {
   static std::atomic<std::uint64_t> threads{0};
   thread_local const std::uint64_t number = ++threads;
@@ -75,7 +75,7 @@ OpenContribution* OpenContribution::to(const GradientSlot& slot) {
 
 }  // namespace detail
 
-// Ranks may be threads that were given copies of the same options: each counts for itself, with the threads that its loss
+// Ranks may be threads with copies of the same options. Each rank counts its own calls, together with the threads that its loss
 // starts.
 struct StreamCalls::Counts {
   struct OfRank {
@@ -163,14 +163,14 @@ Tape::RandomCall Tape::next_call(std::string_view operation, std::string_view st
 
 std::int64_t Tape::rows_per_sample(std::string_view operation, std::int64_t rows) const {
   if (!options_->samples) {
-    if (options_->first_sample == 0 && options_->on_device == nullptr) return 1;  // whatever it is, the rows begin at 0
-    throw Error(
-        {.code = ErrorCode::invalid_argument,
-         .message = fmt::format("{}: {} rows are drawn for, and nobody says how many samples they belong to: a layer may "
-                                "have made several rows of one",
-                                operation, rows),
-         .hint = "give the batch a member `samples` or a function size(), or write backward(Range{first, first + samples}, "
-                 "loss), or TapeOptions{.samples = ...}"});
+    if (options_->first_sample == 0 && options_->on_device == nullptr) return 1;  // the rows start at 0, whatever the number is
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("{}: random numbers for {} rows need the number of samples, which is not given: a "
+                                        "layer may have made several rows of one sample",
+                                        operation, rows),
+                 .hint =
+                     "give the batch a member `samples` or a function size(), or write backward(Range{first, first + samples}, "
+                     "loss), or TapeOptions{.samples = ...}"});
   }
   const std::int64_t samples = *options_->samples;
   if (samples > 0 && rows % samples == 0) return rows / samples;
@@ -178,8 +178,8 @@ std::int64_t Tape::rows_per_sample(std::string_view operation, std::int64_t rows
   throw Error(
       {.code = ErrorCode::invalid_argument,
        .message = fmt::format("{}: {} rows do not belong to {} samples, each with equally many", operation, rows, samples),
-       .hint = "dim 0 goes from sample to sample: bring it there, or say DropoutRows::per_sample; a batch that counts "
-               "otherwise has a member `samples`"});
+       .hint = "dim 0 must hold one sample after the other: move it there, or set DropoutRows::per_sample; a batch that counts "
+               "samples in another way needs a member `samples`"});
 }
 
 void Tape::enter_layer(const LayerOfList& layer) {
@@ -188,7 +188,7 @@ void Tape::enter_layer(const LayerOfList& layer) {
 
 void Tape::leave_layer() { set_layers(layers_->outer); }
 
-// Copies of the options tell other threads, and a backward pass, where they were made.
+// Stores the layers in the options too: copies take them to other threads and to a backward pass.
 void Tape::set_layers(std::shared_ptr<const LayersAround> layers) {
   layers_ = std::move(layers);
   if (options_) options_->calls.layers_ = layers_;
@@ -255,7 +255,8 @@ void Tape::contributed(FlatStore& store, int parameter) {
   if (--missing == 0 && uses.listener != nullptr) uses.listener->on_final(parameter);
 }
 
-// Parameters that forward used but whose gradients lack contributions, or those that it did not use.
+// Parameters whose gradients still lack contributions (used), or lack none. Before the backward pass, the latter are those that
+// forward did not use.
 std::vector<Tape::Final> Tape::finals(bool used) const {
   std::vector<Final> result;
   for (const Uses& uses : uses_) {
@@ -283,7 +284,7 @@ void Tape::run_backward() {
   for (const auto& loss : added_losses_) loss->begin_alone();
   ran_ = true;
   if (splits_) {
-    unused_ = finals(false);  // gradients of earlier micro-batches may be put off, so not yet final
+    unused_ = finals(false);  // gradients of earlier micro-batches may be deferred, so not yet final
   } else {
     announce(finals(false));
   }
@@ -320,13 +321,14 @@ void throw_undefined_operand(std::string_view operation, std::initializer_list<b
 
 void throw_not_recorded() {
   const bool on_tape = Tape::current() != nullptr;
-  throw Error({.code = ErrorCode::invalid_argument,
-               .message = on_tape ? "backward() on a value that was computed from constants alone: no gradient goes anywhere"
-                                  : "backward() on a value that was not recorded: open a Tape before the forward pass",
-               .hint = on_tape
-                           ? "detach() makes a constant, and so are tensors, frozen parameters and what was computed before "
-                             "the Tape was opened"
-                           : ""});
+  throw Error(
+      {.code = ErrorCode::invalid_argument,
+       .message = on_tape
+                      ? "backward() on a value that was computed only from constants: there is nothing to compute gradients for"
+                      : "backward() on a value that was not recorded: open a Tape before the forward pass",
+       .hint = on_tape ? "constants are results of detach(), tensors, frozen parameters, and everything computed before the "
+                         "Tape was opened"
+                       : ""});
 }
 
 void throw_changed_in_place(std::string_view operation, const Shape& shape) {

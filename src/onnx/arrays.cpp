@@ -9,7 +9,7 @@
 #include "onnx/builder.hpp"
 #include "trireme/ops/array/movement.hpp"
 
-// Elements in another order or sorted, parts of tensors, and sums over dims.
+// Operations that reorder, sort, select or reduce elements.
 namespace trireme::onnx::detail {
 namespace {
 
@@ -46,7 +46,8 @@ void flip(Builder& b) {
   b.set_result(b.node("Slice", {b.operand(0), b.numbers_of(back), b.numbers_of(ends), b.numbers_of(dims), b.numbers_of(back)}));
 }
 
-// A place on a dim of this extent, which may follow from it: as much as possible is counted from the end, by a number below 0.
+// A place on a dim of this extent. If it depends on the extent, it is counted from the end where possible, by a negative
+// number.
 Dim from_end(const Dim& place, const Dim& extent) {
   if (place.is_constant()) return place;
   if (place == extent) return Slice::to_end;
@@ -60,15 +61,15 @@ std::string sliced(Builder& b, const std::string& x, const Dim& begin, const Dim
       end.is_constant() && end.first != Slice::to_end && end.first >= std::max(extent.first, extent.second);
   if (reaches_all && !extent.is_constant()) {
     b.refuse(
-        fmt::format("ends at {}, beyond the extents of the example, {} and {}: of larger ones it would be a part, and has no "
-                    "form here",
+        fmt::format("ends at {}, beyond the extents of the example, {} and {}: it would be a part of larger extents, which has "
+                    "no form here",
                     end.first, extent.first, extent.second));
   }
   return b.node("Slice", {x, b.extents({from_end(begin, extent)}), b.extents({from_end(end, extent)}), b.numbers_of({dim}),
                           b.numbers_of({b.fixed(step)})});
 }
 
-// One dim, or the first ones.
+// Slices one dim, or the first ones.
 void slice(Builder& b) {
   const std::string x = b.operand(0);
   if (b.has_setting("slice")) {
@@ -84,7 +85,8 @@ void slice(Builder& b) {
   b.set_result(y);
 }
 
-// x with `source` in place of a box of it: what lies before, within and behind on each dim that the box does not fill.
+// x with a box of it replaced by `source`: concatenates what lies before, in and behind the box on each dim that it does not
+// fill.
 std::string replaced(Builder& b, const std::string& x, const std::string& source, const Dims& slices, std::size_t dim) {
   if (3 * dim == slices.size()) return source;
   const Dim begin = slices[3 * dim], end = slices[3 * dim + 1];
@@ -97,7 +99,7 @@ std::string replaced(Builder& b, const std::string& x, const std::string& source
   return parts.size() == 1 ? parts[0] : b.node("Concat", parts, {{"axis", axis}});
 }
 
-// Whether a box has no element, as one that ends before it begins.
+// Whether a box is empty, such as one that ends before it begins.
 bool is_empty(Builder& b, const Dims& slices) {
   const auto passes = [&](std::int64_t Dim::*pass) {
     for (std::size_t i = 0; 3 * i < slices.size(); ++i) {
@@ -129,7 +131,7 @@ void slice_scatter(Builder& b) {
   b.set_result(replaced(b, b.operand(0), b.operand(1), slices, 0));
 }
 
-// Of a dim: the settings have its extent and the product of those before it.
+// Finds the dim by its extent and the product of the extents before it, which are settings.
 std::int64_t gathered_dim(Builder& b, bool shared) {
   const Dims dims = b.dims(0);
   Dim outer(1);
@@ -159,7 +161,7 @@ void join(Builder& b) {
   b.set_result(b.node("Concat", parts, {{"axis", dim}}));
 }
 
-// What shifts beyond the last place comes in again at the first.
+// Elements that shift beyond the last place come in again at the first.
 void roll(Builder& b) {
   const Numbers shifts = b.numbers("shifts"), dims = b.numbers("dims");
   const Dims extents = b.dims(0);
@@ -226,7 +228,7 @@ void reduce(Builder& b) {
   b.set_result(b.node(op.text, {b.operand(0)}, {{"axes", dims}, {"keepdims", keeps}}));
 }
 
-// The mean square of what is left without the mean, times count / (count - correction).
+// The mean square of x - mean(x), times count / (count - correction).
 template <bool root>
 void variance(Builder& b) {
   const Numbers dims = reduced_dims(b);

@@ -51,7 +51,7 @@ Heads heads_of(const Builder& b) {
   return heads;
 }
 
-// Operands: queries, or these with keys and values; keys and values; a mask. Heads that share keys are a dim of their own.
+// Operands: queries, or packed queries, keys and values; keys and values; a mask. Heads that share keys form their own dim.
 void attention(Builder& b) {
   const Heads heads = heads_of(b);
   const Dims of_q = b.dims(0);

@@ -28,7 +28,7 @@ Type type_of(DType dtype) {
   }
 }
 
-// The elements of a constant as the graph's type has them, in which int32 is int64.
+// The elements of a constant in the graph's type: int32 becomes int64.
 std::vector<std::byte> as_type(const TracedValue& value) {
   if (value.dtype != DType::int32) return value.bytes;
   std::vector<std::int32_t> narrow(value.bytes.size() / sizeof(std::int32_t));
@@ -38,7 +38,7 @@ std::vector<std::byte> as_type(const TracedValue& value) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Whether all elements are the first one.
+// Whether all elements equal the first one.
 bool is_uniform(const std::vector<std::byte>& bytes, std::size_t element) {
   return bytes.size() >= element &&
          std::equal(bytes.begin() + static_cast<std::ptrdiff_t>(element), bytes.end(), bytes.begin());
@@ -118,7 +118,7 @@ Graph Builder::build() {
   return std::move(graph_);
 }
 
-// Else an operation would take its operands by dims that these do not have in the graph.
+// Rows of experts have other dims in the graph than in the trace: only operations that work with both may read them.
 void Builder::require_no_expert_rows(const Emitters& pointwise) {
   const std::string& name = operation().name;
   const std::vector<Use>& operands = operation().operands;
@@ -134,7 +134,7 @@ void Builder::require_no_expert_rows(const Emitters& pointwise) {
       return use.value < 0 || is_of_experts(use) || use.shape.size() < 2 || (use.shape.size() == 2 && use.shape[0] == 1);
     };
     const bool is_elementwise = pointwise.contains(name) && std::ranges::all_of(operands, fits);
-    if (!is_elementwise) refuse("mixes rows of experts, which lie otherwise in the file");
+    if (!is_elementwise) refuse("mixes rows of experts with other tensors; in the file these rows have another layout");
   }
   if (gives_rows || (reads_rows && !takes_rows)) {
     expert_rows_.insert(operation().results.begin(), operation().results.end());
@@ -159,7 +159,7 @@ std::string Builder::choices_of(std::size_t operand, const Dims& dims) {
 
 void Builder::add_output(std::size_t number) {
   const TracedOutput &first = first_.outputs[number], &second = second_.outputs[number];
-  if (expert_rows_.contains(first.use.value)) refuse("has rows of experts, which lie otherwise in the file");
+  if (expert_rows_.contains(first.use.value)) refuse("has rows of experts; in the file these have another layout");
   Port port{.name = first.name, .type = type_of(first_.values[static_cast<std::size_t>(first.use.value)].dtype)};
   for (const Dim& dim : dims_of(first.use.shape, second.use.shape)) {
     port.dims.push_back(extent_of_port(port.name, port.dims.size(), dim));
@@ -172,7 +172,7 @@ void Builder::add_output(std::size_t number) {
   graph_.outputs.push_back(std::move(port));
 }
 
-// The name of a dynamic one, or one of its own where it is made of others.
+// A constant extent, the name of a dynamic extent, or a new name for an extent that is computed from others.
 std::variant<std::int64_t, std::string> Builder::extent_of_port(const std::string& port, std::size_t place,
                                                                 const Dim& dim) const {
   if (dim.is_constant()) return dim.first;
@@ -199,11 +199,10 @@ void Builder::remove_unused() {
 
 void Builder::require_used(const std::string& input) const {
   const auto reads = [&](const Node& node) { return std::ranges::count(node.inputs, input) > 0; };
-  require(
-      std::ranges::any_of(graph_.nodes, reads),
-      "no output depends on the input {}: leave it out, and where the program reads its elements itself, which a graph can't, "
-      "compute with Variables",
-      input);
+  require(std::ranges::any_of(graph_.nodes, reads),
+          "no output depends on the input {}: leave it out, or, if the program reads its elements itself, which a graph can't "
+          "do, compute with Variables",
+          input);
 }
 
 void Builder::add_input(std::size_t number) {
@@ -302,7 +301,7 @@ std::string Builder::stored(const TracedValue& value) {
   return graph_.initializers.back().name;
 }
 
-// A tensor that the program made itself.
+// Adds a tensor that the program made outside of operations.
 std::string Builder::constant(int value) {
   const TracedValue& first = first_.values[static_cast<std::size_t>(value)];
   const TracedValue& second = second_.values[static_cast<std::size_t>(value)];
@@ -320,15 +319,15 @@ std::string Builder::constant(int value) {
       is_uniform(first.bytes, element) && is_uniform(second.bytes, element) &&
       std::equal(first.bytes.begin(), first.bytes.begin() + static_cast<std::ptrdiff_t>(element), second.bytes.begin());
   if (!repeats) {
-    refuse(fmt::format(
-        "reads a tensor of shape {} that the program computed from its inputs, or from their sizes, beside operations "
-        "on Variables, which a graph can't; make it of Variables, or an input",
-        first.shape));
+    refuse(
+        fmt::format("reads a tensor of shape {} that the program computed from its inputs, or from their sizes, outside of "
+                    "operations on Variables, which a graph can't do; compute it with Variables, or make it an input",
+                    first.shape));
   }
   if (first.dtype == DType::boolean) {
     refuse(
-        "reads a mask that the program computed, the same for all elements of the example; a graph can't tell whether others "
-        "have another: make it an input, or compute with Variables");
+        "reads a mask that the program computed, which is the same for all elements of the example but may differ for other "
+        "inputs: make it an input, or compute it with Variables");
   }
   const std::size_t in_graph = bytes.size() / static_cast<std::size_t>(first.shape.numel());
   const std::string one =

@@ -7,7 +7,7 @@
 #include "onnx/builder.hpp"
 #include "trireme/core/error.hpp"
 
-// Constants, settings, extents, and what changes shapes.
+// Functions of Builder for constants, settings, extents and shapes.
 namespace trireme::onnx::detail {
 namespace {
 
@@ -105,7 +105,7 @@ std::string Builder::extent_of_operand(const Dim& dim) {
   return {};
 }
 
-// A dynamic extent is that of an input, a multiple of a product of such, or that of an operand.
+// A dynamic extent is an input's, a multiple of a product of inputs' extents, or an operand's.
 std::string Builder::extent_of_one(const Dim& dim) {
   return once("extent " + key_of({dim}), [&] {
     const std::size_t count = first_.dynamic.size();
@@ -162,7 +162,7 @@ std::string Builder::positions(const Dim& count, std::int64_t first) {
 
 std::string Builder::cast(const std::string& x, Type to) { return node("Cast", {x}, {{"to", to}}); }
 
-// The way back of a transposed x is x.
+// If x is a Transpose's result and `order` undoes it, returns its operand.
 std::string Builder::transpose(const std::string& x, const Numbers& order) {
   const auto made_by = orders_.find(x);
   if (made_by != orders_.end()) {
@@ -178,7 +178,7 @@ std::string Builder::transpose(const std::string& x, const Numbers& order) {
   return result;
 }
 
-// 0 stands for the extent of x at this place, -1 for the only one that is left.
+// In ONNX, 0 stands for the extent of x at this place, and -1 for the one extent that remains.
 std::string Builder::reshape(const std::string& x, const Dims& from, const Dims& to) {
   if (from == to) return x;
   Numbers numbers;

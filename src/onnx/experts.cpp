@@ -1,7 +1,7 @@
 #include "onnx/builder.hpp"
 
-// Mixtures of experts. All experts compute all tokens, as [experts, tokens, features] in place of the rows of each expert, and
-// those that did not choose an expert give it a weight of 0.
+// Mixtures of experts. In the graph all experts compute all tokens, [experts, tokens, features] instead of rows for each
+// expert. An expert that a token did not choose has the weight 0.
 namespace trireme::onnx::detail {
 namespace {
 

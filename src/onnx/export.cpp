@@ -12,7 +12,7 @@
 namespace trireme::onnx {
 namespace {
 
-// In evaluation while it lives.
+// Sets evaluation mode while in scope.
 class Evaluation {
  public:
   explicit Evaluation(Model& model) : modes_(model.modes()), before_(modes_) { modes_.set("", false); }
@@ -27,12 +27,11 @@ class Evaluation {
 
 void require_whole(Model& model) {
   const ModelContext& context = model.context();
-  require(
-      context.tensor == nullptr && context.pipeline == nullptr && context.expert == nullptr,
-      "ranks divide this model, and an ONNX file holds all of one: make the model without axes, load its weights and export "
-      "that");
+  require(context.tensor == nullptr && context.pipeline == nullptr && context.expert == nullptr,
+          "this model is divided over ranks, but an ONNX file holds a whole model: make the model without axes, load its "
+          "weights and export it");
   require(model.store().on_host() && model.store().dtype() == DType::float32,
-          "an ONNX file is written of a model in float32 on the CPU, or one that computes in bfloat16 or float16 beside it");
+          "only a model with float32 weights on the CPU can be exported to ONNX; it may compute in bfloat16 or float16");
   require(Tape::current() == nullptr, "export_model() records nothing: call it without a tape");
 }
 

@@ -30,7 +30,7 @@ struct Node {
   std::vector<Attribute> attributes;
 };
 
-// A constant of the graph. A weight is read when it is written; others have their bytes here.
+// A constant of the graph. A weight is read by `read` when it is written; other constants have their bytes here.
 struct Initializer {
   std::string name;
   Type type = Type::float32;

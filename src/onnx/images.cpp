@@ -40,8 +40,8 @@ struct Pooling {
   bool is_padded = false;
 };
 
-// ceil_mode is written as padding behind, as much as the windows of the last row and column need: ONNX's own ceil_mode also
-// counts windows that begin in that padding.
+// Writes ceil_mode as padding at the end, as much as the last windows need, since ONNX's own ceil_mode also counts windows that
+// start in that padding.
 Pooling pooling_of(Builder& b, const Numbers& dilation) {
   const Numbers kernel = b.numbers("kernel"), padding = b.numbers("padding");
   Numbers stride = b.numbers("stride");
@@ -76,7 +76,7 @@ void avg_pool2d(Builder& b) {
   set_channels_last(b, b.node("AveragePool", {channels_first(b)}, std::move(pooling.attributes)));
 }
 
-// To one pixel, or to a number of them that divides those there are.
+// Pools to one pixel, or to a number of pixels that divides the image's.
 template <bool takes_max>
 void adaptive_pool2d(Builder& b) {
   const Numbers output = b.numbers("output");
@@ -92,7 +92,7 @@ void adaptive_pool2d(Builder& b) {
       b, b.node(takes_max ? "MaxPool" : "AveragePool", {channels_first(b)}, {{"kernel_shape", kernel}, {"strides", kernel}}));
 }
 
-// x: [batch, channels, height, width]. A scale is of a pixel of the result, in those of x.
+// x: [batch, channels, height, width]. A scale is the size of a pixel of the result in pixels of x.
 void interpolate(Builder& b) {
   const Numbers size = b.numbers("size");
   const Dims dims = b.dims(0);
@@ -102,7 +102,7 @@ void interpolate(Builder& b) {
     if (!pixels.is_constant()) b.refuse("resizes images of dynamic extent");
     if (aligns) continue;
     const bool is_ratio = size[i] % pixels.first == 0 || pixels.first % size[i] == 0;
-    if (!is_ratio) b.refuse("resizes images to another number of pixels than a multiple or a part of them");
+    if (!is_ratio) b.refuse("resizes images to a number of pixels that is neither a multiple nor a divisor of theirs");
     const double ratio = static_cast<double>(pixels.first) / static_cast<double>(size[i]);
     const double scale = b.real(i == 0 ? "height_scale" : "width_scale");
     if (std::abs(scale - ratio) > 1e-9 * ratio) b.refuse("resizes images by a scale that gives no whole number of pixels");

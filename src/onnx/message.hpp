@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-// What protobuf calls a message, as bytes: its fields in any order, each with its number and the kind of its value before it.
-// Written here, since a library of protobuf in a process clashes with the one within sentencepiece's.
+// A protobuf message as bytes: fields in any order, each after its number and the kind of its value. It does not use the
+// protobuf library, which would clash with the one inside sentencepiece.
 namespace trireme::onnx {
 
 class Message {
@@ -15,7 +15,7 @@ class Message {
   void add(int field, std::string_view bytes);  // also text
   void add(int field, const Message& message) { add(field, std::string_view(message.bytes_)); }
 
-  // What stands before a value of so many bytes that is written elsewhere.
+  // Adds number, kind and length of a value of this many bytes that the caller writes itself.
   void begin(int field, std::int64_t bytes);
 
   const std::string& bytes() const { return bytes_; }

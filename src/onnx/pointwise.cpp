@@ -4,7 +4,7 @@
 
 #include "onnx/builder.hpp"
 
-// Functions of elements.
+// Pointwise functions.
 namespace trireme::onnx::detail {
 namespace {
 
@@ -13,7 +13,7 @@ void unary(Builder& b) {
   b.set_result(b.node(op.text, {b.operand(0)}));
 }
 
-// Of two operands, or of one and a number.
+// A function of two operands, or of one operand and a number.
 template <OperatorName op>
 void binary(Builder& b) {
   if (!b.has_setting("number")) return b.set_result(b.node(op.text, {b.operand(0), b.operand(1)}));
@@ -49,8 +49,8 @@ void softplus(Builder& b) {
   b.set_result(b.node("Where", {b.node("Greater", {scaled, b.number(threshold)}), x, soft}));
 }
 
-// Near 0, where exp(x) - 1 and log(1 + x) lose digits, by functions that do not: 2 t / (1 - t) with t = tanh(x / 2), and 2
-// atanh(x / (2 + x)).
+// exp(x) - 1 and log(1 + x) lose digits near 0. There, these functions take their place: 2 t / (1 - t) with t = tanh(x / 2),
+// and 2 atanh(x / (2 + x)).
 std::string near_zero(Builder& b, const std::string& near, const std::string& far) {
   const std::string is_near = b.node("Less", {b.node("Abs", {b.operand(0)}), b.number(0.5)});
   return b.node("Where", {is_near, near, far});

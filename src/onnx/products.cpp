@@ -1,6 +1,6 @@
 #include "onnx/builder.hpp"
 
-// Products of matrices, and rows of them.
+// Matrix products, embeddings and softmax.
 namespace trireme::onnx::detail {
 
 std::string gelu_tanh_of(Builder& b, const std::string& x);
@@ -32,7 +32,7 @@ void matmul(Builder& b) { b.set_result(b.node("MatMul", {b.operand(0), b.operand
 
 void embedding(Builder& b) { b.set_result(b.node("Gather", {b.operand(1), b.operand(0)}, {{"axis", std::int64_t{0}}})); }
 
-// Those of tokens [batch, time], and of the positions from 0 on.
+// The embeddings of tokens [batch, time] plus those of positions from 0 on.
 void token_embedding(Builder& b) {
   const Dim time = b.dims(0).at(1);
   const std::string of_tokens = b.node("Gather", {b.operand(1), b.operand(0)}, {{"axis", std::int64_t{0}}});

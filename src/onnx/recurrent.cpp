@@ -5,7 +5,7 @@
 namespace trireme::onnx::detail {
 namespace {
 
-// Operands: x, h0, c0, then of each direction weight_ih, of each weight_hh, bias_ih, bias_hh; lengths.
+// Operands: x, h0, c0, then the weight_ih of all directions, their weight_hh, bias_ih and bias_hh, and lengths.
 struct Operands {
   std::size_t directions;
   std::size_t weight_ih, weight_hh, bias_ih, bias_hh, lengths;
@@ -23,7 +23,7 @@ std::string joined(Builder& b, const std::vector<std::string>& parts) {
   return parts.size() == 1 ? parts[0] : b.node("Concat", parts, {{"axis", std::int64_t{0}}});
 }
 
-// A weight's gates [gates * hidden, ...] in the order of ONNX, which counts i, o, f, c of an LSTM and z, r, h of a GRU.
+// Reorders a weight's gates [gates * hidden, ...] as in ONNX: i, o, f, c for an LSTM and z, r, h for a GRU.
 std::string in_order(Builder& b, const std::string& weight, bool lstm, std::int64_t hidden) {
   const std::vector<std::size_t> order = lstm ? std::vector<std::size_t>{0, 3, 1, 2} : std::vector<std::size_t>{1, 0, 2};
   const auto gates =

@@ -11,7 +11,7 @@
 namespace trireme::onnx {
 
 std::int64_t Example::dynamic(std::string_view name, std::int64_t multiple_of) { return tracer_->dynamic(name, multiple_of); }
-// Other ones in the second pass, by which a tensor is found that the program computed from them beside the gate.
+// Elements differ in the second pass, which reveals tensors that the program computed from them outside of operations.
 float Example::real_element(std::int64_t index) const {
   return tracer_->pass() == 0 ? 0.0F : 8 * std::sin(static_cast<float>(index % 1000 + 1));
 }
@@ -26,9 +26,9 @@ void Example::add_output(std::string_view name, const Operand& tensor) { tracer_
 namespace detail {
 namespace {
 
-// Of the k-th dynamic extent in either pass: small, since some models are short. Products of different ones have different
-// ratios between the passes. Half of one, a third or a quarter, rounded up or down, differs between the passes, and so does
-// what is left; no pair is another one with up to 3 added to or taken from both.
+// The k-th dynamic extent in both passes. They are small, since some models are short. Products of different extents have
+// different ratios between the passes. A half, a third or a quarter of one, rounded up or down, differs between the passes, and
+// so does the remainder. No pair equals another pair with up to 3 added to or subtracted from both.
 constexpr std::array<std::array<std::int64_t, 2>, 6> extents{{{3, 8}, {3, 10}, {3, 14}, {4, 17}, {7, 14}, {7, 18}}};
 
 std::span<const std::byte> elements_of(const Operand& tensor) {
@@ -82,7 +82,7 @@ void Tracer::add_input(std::string_view name, const Operand& tensor, InputForm f
 void Tracer::add_output(std::string_view name, const Operand& tensor) {
   require(!name.empty(), "an output has no name");
   for (const TracedInput& input : trace_.inputs) {
-    require(input.name != name, "an input and an output have the name {}, and a name in a graph is one tensor's", name);
+    require(input.name != name, "an input and an output have the name {}, but names in a graph must be unique", name);
   }
   for (const TracedOutput& output : trace_.outputs) require(output.name != name, "two outputs have the name {}", name);
   require(tensor.storage != nullptr, "the output {} is an undefined tensor", name);
@@ -105,7 +105,7 @@ int Tracer::find_known(const Operand& tensor) const {
   return found;
 }
 
-// A parameter, in the values or in the copy that layers compute with, or a buffer.
+// Finds a parameter, in the values or in the compute copy, or a buffer; -1: none.
 int Tracer::find_stored(const Operand& tensor) {
   FlatStore& store = model_.store();
   const auto value_of = [&](bool is_buffer, int index, const Shape& shape) {
@@ -141,7 +141,7 @@ int Tracer::find_stored(const Operand& tensor) {
 bool Tracer::is_overwritten(int value, const Operand& tensor) const {
   const TracedValue& known = trace_.values[static_cast<std::size_t>(value)];
   const bool is_stored = known.kind == TracedValue::Kind::parameter || known.kind == TracedValue::Kind::buffer;
-  if (!is_stored && known.version != tensor.storage->version()) return true;  // also where zeros were scaled
+  if (!is_stored && known.version != tensor.storage->version()) return true;  // also of equal elements, as scaled zeros
   if (known.kind == TracedValue::Kind::result) return known.checksum != crc32c(elements_of(tensor));
   const bool is_kept = known.kind == TracedValue::Kind::input || known.kind == TracedValue::Kind::constant;
   return is_kept && !std::ranges::equal(known.bytes, elements_of(tensor));

@@ -24,10 +24,10 @@ struct TracedValue {
   DType dtype = DType::float32;
   std::vector<std::byte> bytes = {};  // of an input or a constant, when it was first used
   std::uint32_t checksum = 0;         // of a result's elements, as the operation has left them
-  std::uint32_t version = 0;          // of its block, likewise
+  std::uint32_t version = 0;          // of its block, at the same time
 };
 
-// A value as something uses it: by another shape where a Tensor was reshaped beside the gate.
+// A use of a value. Its shape differs from the value's if a Tensor was reshaped outside of operations.
 struct Use {
   int value = -1;  // below 0: an operand that was not given
   Shape shape = {};

@@ -109,7 +109,7 @@ Message message_of(const Port& port) {
   return to;
 }
 
-// What stands before a tensor's elements, or in their place where they lie in the other file.
+// The fields before a tensor's elements, or in their place if they lie in the other file.
 struct TensorHead {
   Message message;
   std::int64_t elements_here = 0;  // bytes of them that follow
@@ -185,11 +185,11 @@ void write_graph(const Graph& graph, const Location& path, const std::map<std::s
   for (const auto& [key, value] : metadata) model.add(model_field::metadata, message_of(key, value));
   model.begin(model_field::graph, size);
   require(size + model.size() <= std::numeric_limits<std::int32_t>::max(),
-          "{} would have {} bytes, and who reads an ONNX file takes less than 2 GiB: lower external_data_above, so that the "
-          "weights go to a file of their own",
+          "{} would have {} bytes, but an ONNX file must be smaller than 2 GiB: lower external_data_above, so that the weights "
+          "go to a second file",
           path, size + model.size());
 
-  // Both are complete, and on the disk, before either gets its name.
+  // Both files are complete, and on disk, before either gets its name.
   std::optional<FileReplacement> data;
   if (external_data) write_data(data.emplace(data_path), graph, heads);
   FileReplacement file(path);

@@ -22,7 +22,8 @@ const StepTotals* GroupNorms::of(const ResolvedRule& rule) const {
   return totals_ == nullptr ? nullptr : static_cast<const StepTotals*>(totals_->data()) + rule.clips_with;
 }
 
-// Parameters that a tensor or expert axis does not split are counted by its first rank, those of several stages by their first.
+// A parameter that is not split over the tensor or expert axis counts on its first rank only, a tied one on the first of its
+// ranks.
 bool GroupNorms::counts(const ParameterInfo& info) const {
   const ModelContext& context = model_.context();
   const bool of_parts = context.parts() == nullptr || context.parts()->rank() == 0 || info.placement.split();

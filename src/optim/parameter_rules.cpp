@@ -33,7 +33,8 @@ void check(const ParameterRules& rules, const FlatStore& store) {
             "the clip_norm and clip_value of the parameter group \"{}\" are finite and 0 or more, got {} and {}", group.pattern,
             group.clip_norm.value_or(0), group.clip_value.value_or(0));
     require(!group.full_precision || rules.quantizes,
-            "the parameter group \"{}\" asks for full_precision, which all state of this optimizer has: AdamW8bit's has not",
+            "the parameter group \"{}\" sets full_precision, which is only for AdamW8bit: all state of this optimizer has full "
+            "precision",
             group.pattern);
     require(is_decay(group.beta1.value_or(0)) && is_decay(group.beta2.value_or(0)),
             "the betas of the parameter group \"{}\" lie in [0, 1), got {} and {}", group.pattern, group.beta1.value_or(0),

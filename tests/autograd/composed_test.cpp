@@ -112,7 +112,7 @@ TEST_CASE("gated activations and PReLU are PyTorch's") {
   expect_passed(check_gradients([](const Inputs& in) { return glu(in[0], 1); }, {random({2, 4, 3}, 1)}));
   expect_passed(check_gradients([](const Inputs& in) { return prelu(in[0], in[1]); }, {random({4, 3}, 1), slopes}));
   expect_passed(check_gradients([](const Inputs& in) { return prelu(in[0], in[1]); }, {random({4, 3}, 1), random({1}, 2)}));
-  CHECK_THROWS_WITH(glu(x), "glu: dim -1 of x [5] has no two halves");
+  CHECK_THROWS_WITH(glu(x), "glu: dim -1 of x [5] is odd and can't be halved");
   CHECK_THROWS_WITH(prelu(x, Variable<double>(slopes)),
                     "prelu: weight has shape [3], but needs [1] or one element for each channel of x [5]");
 }

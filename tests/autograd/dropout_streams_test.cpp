@@ -168,7 +168,7 @@ TEST_CASE("rows of a sample are dropped the same however samples are spread, and
   CHECK(draw(of(2, 5), 15) == std::vector<float>(begin + 6 * 50, begin + 21 * 50));
   CHECK(draw(of(0, {}), 24) == all);
   CHECK(draw(of(2, 0), 0).empty());
-  CHECK_THROWS_WITH(draw(of(2, {}), 6), ContainsSubstring("nobody says how many samples they belong to"));
+  CHECK_THROWS_WITH(draw(of(2, {}), 6), ContainsSubstring("need the number of samples, which is not given"));
   CHECK_THROWS_WITH(draw(of(2, 4), 6), ContainsSubstring("dropout: 6 rows do not belong to 4 samples"));
   CHECK_THROWS_WITH(draw(of(2, 0), 6), ContainsSubstring("do not belong to 0 samples"));
 

@@ -134,7 +134,7 @@ TEST_CASE("LoRA that a model can't have is refused") {
   refused({.alpha = std::numeric_limits<double>::quiet_NaN(), .targets = {"q_proj"}}, "alpha of LoRA is a finite number");
   refused({.dropout = 1, .targets = {"q_proj"}}, "lies in [0, 1), got 1");
   refused({}, "LoRA has no targets");
-  refused({.targets = {"all-linear", "q_proj"}}, "all-linear stands alone");
+  refused({.targets = {"all-linear", "q_proj"}}, "all-linear can't be combined with others");
   refused({.targets = {"q_proj", "query"}},
           "LoRA's target query is no linear layer of this model; it has down_proj, gate_proj, k_proj, o_proj, q_proj, up_proj, "
           "v_proj, or all-linear");

@@ -258,7 +258,7 @@ TEST_CASE("a layer that reads both ways carries no state on, and names steps and
   CHECK_THROWS_WITH(module.forward(Tensor<float>::zeros({2, 0, 3})), ContainsSubstring("has no steps"));
   auto carried = both_ways;
   carried.carried = true;
-  CHECK_THROWS_WITH(nn::Lstm<Float32>(carried), ContainsSubstring("leave out one of bidirectional and carried"));
+  CHECK_THROWS_WITH(nn::Lstm<Float32>(carried), ContainsSubstring("set only one of bidirectional and carried"));
   const Variable<float> one_direction(Tensor<float>::zeros({1, 2, 2}));
   CHECK_THROWS_WITH(module.forward(Tensor<float>::zeros({2, 4, 3}), {.hidden = {one_direction, one_direction}, .cell = {}}),
                     ContainsSubstring("needs [2, 2, 2]"));

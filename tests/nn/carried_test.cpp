@@ -125,7 +125,7 @@ TEST_CASE("rows of other ranks and values of another size are refused") {
   const Memory memory(ModelContext{.rows = second_half});
   const Step step(memory);
   CHECK(error_of([&] { read(memory, {.count = 2, .first_row = 3}); }) ==
-        "memory: 2 rows from row 3 of the batch on are not this rank's, which has 4 to 8");
+        "memory: 2 rows from row 3 of the batch on are not on this rank, which has rows 4 to 8");
   CHECK_THROWS_AS(read(memory, {.count = 2, .first_row = 7}), Error);
   CHECK_THROWS_AS(read(memory, {.count = 1, .first_row = std::numeric_limits<std::int64_t>::max()}), Error);
   CHECK_THROWS_AS(keep(memory, {.count = 5, .first_row = 4}, 1), Error);

@@ -106,7 +106,7 @@ TEST_CASE("gradients go back through a packed flow, from one tape to another") {
 
 TEST_CASE("a flow that is not made of what was packed is refused") {
   const nn::PackedFlow packed = nn::pack(Variable<float>(random<float>({2}, 1)));
-  CHECK_THROWS_WITH(nn::unpack<Variable<double>>(packed), ContainsSubstring("does not say how a flow is made of tensors"));
+  CHECK_THROWS_WITH(nn::unpack<Variable<double>>(packed), ContainsSubstring("is not the layout of a flow"));
   CHECK_THROWS_AS(nn::unpack<Pair>(packed), Error);
   CHECK_THROWS_AS(nn::unpack<Flow>(packed), Error);
 }

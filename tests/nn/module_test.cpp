@@ -165,7 +165,7 @@ TEST_CASE("the root stands for its model, a module within it does not") {
   CHECK(&whole == &model.model());
   CHECK(&model.backbone.norm.model() == &whole);
   CHECK_THROWS_WITH(optim::Sgd<Float32>(model.backbone, {}),
-                    ContainsSubstring("backbone is a module within a model and does not stand for the whole of it"));
+                    ContainsSubstring("backbone is a module within a model, not the whole model"));
 }
 
 TEST_CASE("a frozen module gets no gradients, the rest of the model does") {

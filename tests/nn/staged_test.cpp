@@ -136,7 +136,7 @@ TEST_CASE("layers() says what it can't take") {
     CHECK_THROWS_WITH(model.layers(model.first, model.others, nn::chain(model.last)),
                       ContainsSubstring("a list of 4 layers, from first to last; it got 3 costs of layers"));
     Row negative(ModelContext{.layer_costs = {1, 2, -3, 4}});
-    CHECK_THROWS_WITH(negative.layers(negative.first, negative.others, negative.last), ContainsSubstring("from 0 on, got -3"));
+    CHECK_THROWS_WITH(negative.layers(negative.first, negative.others, negative.last), ContainsSubstring("0 or more, got -3"));
   }
   SECTION("more stages than layers") {
     Row model(ModelContext{.chunks = 5});

@@ -89,7 +89,7 @@ TEST_CASE("an input that the program reads itself is an error") {
 
 TEST_CASE("a mask that is the same for all elements of both passes is an error") {
   CHECK_THAT(error_of(pass_of([](const auto& x) { return where(gt(x, 100), x, x * 2); })),
-             ContainsSubstring("reads a mask that the program computed, the same for all elements of the example"));
+             ContainsSubstring("reads a mask that the program computed, which is the same for all elements of the example"));
   const auto attention = [](onnx::Example& example) {
     const Shape shape{example.dynamic("batch"), example.dynamic("sequence")};
     const Variable<float> x(example.input<float>("x", {shape[0], shape[1], 12}));
@@ -133,7 +133,7 @@ TEST_CASE("images are resized by whole factors, and the file says by which") {
   CHECK_THAT(error_of(resized({.scale = 2.3}, 3)), ContainsSubstring("by a scale that gives no whole number of pixels"));
   CHECK_THAT(error_of(resized({.scale = 0.4, .mode = InterpolateMode::bilinear}, 4)),
              ContainsSubstring("by a scale that gives no whole number of pixels"));
-  CHECK_THAT(error_of(resized({.size = 4}, 6)), ContainsSubstring("than a multiple or a part of them"));
+  CHECK_THAT(error_of(resized({.size = 4}, 6)), ContainsSubstring("that is neither a multiple nor a divisor of theirs"));
   const ExportedFile to;
   Net net;
   onnx::export_model(net, to.path, resized({.size = 1, .mode = InterpolateMode::bilinear}, 4));

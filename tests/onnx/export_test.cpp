@@ -302,7 +302,7 @@ TEST_CASE("what can't be exported is one error that says what and where") {
         return x * ramp;
       }),
       ContainsSubstring("the operation multiply, before any parameter is used, reads a tensor of shape [3, 4] that the program "
-                        "computed from its inputs, or from their sizes, beside operations"));
+                        "computed from its inputs, or from their sizes, outside of operations"));
   CHECK_THAT(error_of([&](onnx::Example& example) {
                example.input<float>("x", {1, 4});
              }),
@@ -461,7 +461,7 @@ TEST_CASE("a model without values, or a part of one, is not written, and a file 
       errors[static_cast<std::size_t>(world.rank())] = error.what();
     }
   });
-  for (const std::string& error : errors) CHECK_THAT(error, ContainsSubstring("ranks divide this model"));
+  for (const std::string& error : errors) CHECK_THAT(error, ContainsSubstring("this model is divided over ranks"));
   CHECK(std::filesystem::is_empty(to.folder.path()));
 }
 

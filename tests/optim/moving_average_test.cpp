@@ -45,7 +45,8 @@ TEST_CASE("a moving average is neither saved nor loaded while its values are the
   average.add_to(state);
   state.prepare();
   average.swap();
-  CHECK_THROWS_WITH(state.prepare(), ContainsSubstring("saved or loaded while its values are the model's; call swap() first"));
+  CHECK_THROWS_WITH(state.prepare(),
+                    ContainsSubstring("saved or loaded while it is swapped into the model; call swap() first"));
   State other;
   CHECK_THROWS_AS(average.add_to(other), Error);
   average.swap();

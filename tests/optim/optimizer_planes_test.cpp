@@ -161,7 +161,7 @@ TEST_CASE("a state with the planes of an optimizer that has ended is refused") {
     optimizer.add_to(state);
     state.prepare();
   }
-  CHECK_THROWS_WITH(state.prepare(), ContainsSubstring("lists the plane momentum_buffer of a model where it no longer lies"));
+  CHECK_THROWS_WITH(state.prepare(), ContainsSubstring("refers to old memory of the plane momentum_buffer"));
 }
 
 TEST_CASE("an optimizer may end after its model") {

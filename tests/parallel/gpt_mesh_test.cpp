@@ -168,7 +168,7 @@ TEST_CASE("costs that don't fit the layers, or differ between ranks, are refused
   refused([](int) { return std::vector<double>(8, 1); },
           "a list of 10 layers, from transformer.wte, transformer.wpe, transformer.drop to transformer.ln_f, lm_head; it got 8 "
           "costs");
-  refused([](int) { return std::vector<double>(10, -1); }, "a number from 0 on, got -1");
+  refused([](int) { return std::vector<double>(10, -1); }, "0 or more, got -1");
   refused([](int rank) { return std::vector<double>(10, rank); }, "layer_costs");
 }
 

@@ -104,7 +104,7 @@ TEST_CASE("a step of a pipeline takes the micro-batches that it was begun with, 
     step.finish();
     Tape tape;
     test::expect_error(
-        ErrorCode::invalid_argument, [&] { model.forward(batches[0]); }, "whose 2 stages lie on 2 ranks records nothing");
+        ErrorCode::invalid_argument, [&] { model.forward(batches[0]); }, "with 2 stages on 2 ranks can't record on a tape");
   });
 }
 

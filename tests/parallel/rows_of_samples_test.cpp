@@ -97,8 +97,8 @@ TEST_CASE("a batch says how many samples it has, or nothing is drawn for it") {
       std::int64_t first_sample = 8;
     };
     const Flat flat{.x = two.x.reshape({4, 12}), .y = two.y};
-    expect_error(ErrorCode::invalid_argument, fails(flat), "nobody says how many samples they belong to");
-    expect_error(ErrorCode::invalid_argument, fails(8), "layer.self_attn: dropout: 4 rows are drawn for");
+    expect_error(ErrorCode::invalid_argument, fails(flat), "need the number of samples, which is not given");
+    expect_error(ErrorCode::invalid_argument, fails(8), "layer.self_attn: dropout: random numbers for 4 rows");
     struct Said {
       std::int64_t samples = 2;
       Tensor<float> x = {};

@@ -177,10 +177,10 @@ TEST_CASE("what is no such GPT-2 is one error") {
   CHECK_THAT(refusal(gpt), ContainsSubstring("wanted float32 [4, 16]; had float32 [4, 15]"));
   gpt = {};
   gpt.shape_of("wte.weight") = {28};
-  CHECK_THAT(refusal(gpt), ContainsSubstring("is no matrix") && ContainsSubstring("wte.weight"));
+  CHECK_THAT(refusal(gpt), ContainsSubstring("is not a matrix") && ContainsSubstring("wte.weight"));
   gpt = {};
   gpt.shape_of("wte.weight") = {0, std::int64_t{1} << 60};
-  CHECK_THAT(refusal(gpt), ContainsSubstring("is no matrix"));
+  CHECK_THAT(refusal(gpt), ContainsSubstring("is not a matrix"));
   gpt = {};
   gpt.tensors.erase(gpt.tensors.begin() + 5);
   CHECK_THAT(refusal(gpt), ContainsSubstring("lacks a tensor of the model; name transformer.h.0.attn.c_attn.bias"));

@@ -8,17 +8,17 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// A named place among the buffers of a model's store. A value: copies mean the same buffer.
+// A handle to one buffer of a model's store. Copies refer to the same buffer.
 template <typename T, typename D = Cpu>
 class Buffer {
  public:
-  Buffer() = default;  // stands for none
+  Buffer() = default;  // no buffer
   Buffer(std::shared_ptr<Model> model, int number) : model_(std::move(model)), number_(number) {}
 
   bool defined() const { return model_ != nullptr; }
   const BufferInfo& info() const { return model_->store().buffers().info(index()); }
   Tensor<T, D> value() const { return model_->store().buffers().template values<T, D>(index()); }
-  // As it was at the beginning of the step that is open.
+  // Its value at the beginning of the current step.
   Tensor<T, D> kept_value() const { return model_->store().buffers().template kept_values<T, D>(index()); }
 
  private:

@@ -21,14 +21,14 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// What the replicas of a model make of their buffers after each step.
+// How the replicas of a model combine their buffers after each step.
 enum class BufferReduction : std::uint8_t {
-  mean,  // where batch norm is not synchronised; otherwise each keeps its own, which then are the same
+  mean,  // averaged where batch norm is not synchronised; where it is, replicas have equal values and keep them
   max,
-  none,  // each keeps its own: BufferOptions::rows
+  none,  // each replica keeps its own, as with BufferOptions::rows
 };
 
-// Of the rows of the whole batch, those that a rank computes: share_of() all.
+// The rows of the whole batch that this rank computes: its share_of() all of them.
 struct BatchRows {
   std::int64_t batch_size = 0;  // of all ranks; 0: not known
   Range own = {};
@@ -40,10 +40,11 @@ struct BatchRows {
 
 struct BufferOptions {
   BufferReduction reduction = BufferReduction::mean;
-  // Of the model: saved and loaded with the weights. False: of training, kept by checkpoints alone, which may lack it.
+  // True: part of the model, saved and loaded with the weights. False: part of training, saved only by checkpoints; one without
+  // it still loads.
   bool in_weights = true;
-  // A buffer with one row for each row of the batch that this rank computes: checkpoints keep the rows of all ranks, and ranks
-  // that divide the batch otherwise read theirs.
+  // For a buffer with one row for each row of the batch that this rank computes. Checkpoints save the rows of all ranks; if the
+  // ranks divide the batch in another way after loading, each takes its own rows.
   std::optional<BatchRows> rows = {};
 };
 
@@ -55,9 +56,9 @@ struct BufferInfo {
   BufferOptions options = {};
 };
 
-// What a model keeps beside its parameters, as the running statistics of batch norm: saved and loaded with them, but without
-// gradient and optimizer state, and in no bucket. All buffers of a store lie in one plane, in registration order. Several
-// threads may read values at once, the first use of them too; whatever writes has the plane for itself.
+// The buffers of a model, such as the running statistics of batch norm. They are saved and loaded with the parameters, but have
+// no gradient, no optimizer state and no bucket. All buffers of a store lie in one plane, in registration order. Several
+// threads may read values at once, including the first use; a write needs exclusive access to the plane.
 class BufferPlane {
  public:
   BufferPlane(DType dtype, const PlaneDevice& device) : dtype_(dtype), device_(&device) {}
@@ -65,7 +66,7 @@ class BufferPlane {
   // Registers a buffer and returns its index. An error after the first use of values.
   int add(std::string name, const Shape& shape, double initial, const BufferOptions& options);
 
-  void keep_only(const std::vector<bool>& kept);  // by index, before the first use of values; the others are forgotten
+  void keep_only(const std::vector<bool>& kept);  // by index, before the first use of values; drops all others
 
   int size() const { return static_cast<int>(buffers_.size()); }
   const BufferInfo& info(int index) const { return buffers_[static_cast<std::size_t>(index)]; }
@@ -86,7 +87,7 @@ class BufferPlane {
     return Tensor<T, D>(info(index).shape, parts_[index]);
   }
 
-  // Those of the last keep(), see below.
+  // The values that the last keep() saved.
   template <typename T, typename D = Cpu>
   Tensor<T, D> kept_values(int index) {
     require_type(dtype_of<T>);
@@ -94,7 +95,7 @@ class BufferPlane {
     return Tensor<T, D>(info(index).shape, kept_, static_cast<std::size_t>(info(index).offset));
   }
 
-  // A buffer's values on the host, wherever they lie: a copy; and the other way.
+  // Copy a buffer's values to the host or from it, wherever the plane lies.
   template <typename T>
   Tensor<T> read_values(int index) {
     require_type(dtype_of<T>);
@@ -113,23 +114,24 @@ class BufferPlane {
   const std::shared_ptr<device::Storage>& plane();
   std::int64_t numel() const { return numel_; }
 
-  // What a checkpoint keeps: every buffer, with the prefix before its name.
+  // Adds every buffer to a checkpoint's state, with the prefix before its name.
   void add_to(State& state, const std::string& prefix);
 
-  // restore() gives all buffers the values of the last keep(), where there was one in this step: one that is skipped has
+  // keep() saves the values of all buffers. restore() brings them back if keep() was called in this step: a skipped step has
   // changed them.
   void keep();
   bool are_kept() const { return are_kept_; }
   void restore();
-  void restore_if(const bool* condition);  // which lies where the buffers lie
+  void restore_if(const bool* condition);  // the condition lies on the buffers' device
   void end_step() { are_kept_ = false; }
 
-  // Gives every buffer of a module, "" for all, its initial value, as the first use does with all.
+  // Sets every buffer of a module to its initial value; "" is the whole model. The first use of values does this for all
+  // buffers.
   void initialize(std::string_view module = {});
 
  private:
-  void require_type(DType wanted);  // makes the first values where there are none
-  bool make_values();               // the initial ones; false where there are some
+  void require_type(DType wanted);  // also makes the initial values if there are no values yet
+  bool make_values();               // makes the initial values; false if there are values already
   void require_device(const PlaneDevice& wanted) const;
   void require_count(int index, std::int64_t count) const;
   std::size_t bytes() const { return static_cast<std::size_t>(numel_) * size_of(dtype_); }
@@ -143,8 +145,8 @@ class BufferPlane {
   std::int64_t numel_ = 0;
   FirstUse has_values_;
   std::shared_ptr<device::Storage> values_;  // null until the first use
-  PlaneParts parts_;                         // of them
-  std::shared_ptr<device::Storage> kept_;    // likewise
+  PlaneParts parts_;                         // of values_
+  std::shared_ptr<device::Storage> kept_;    // null until the first keep()
   bool are_kept_ = false;
 };
 

@@ -30,11 +30,11 @@ namespace trireme TRIREME_EXPORT {
 // What the store knows of one parameter.
 struct ParameterInfo {
   std::string name;     // dotted, unique in the store
-  Shape shape;          // of what lies here
-  Placement placement;  // that in the whole parameter
+  Shape shape;          // of the part that lies here
+  Placement placement;  // of that part in the whole parameter
   Initializer initializer;
   bool trainable = true;  // a frozen parameter has no gradient and no optimizer state
-  // Tied: ranks of the pipeline axis that hold it, where these are several, ascending. Their gradients are summed.
+  // Tied: the ranks of the pipeline axis that hold it, ascending, if several do. Their gradients are summed.
   std::vector<int> tied_ranks = {};
   std::int64_t offset = 0;  // of its first element in every plane
   std::int64_t numel = 0;
@@ -45,11 +45,11 @@ struct ParameterInfo {
 // layers compute with; optimizers add their own. A bucket, a shard or an optimizer pass is a range of it. Parameters start at
 // 64-byte boundaries; in the gaps values and gradients stay zero.
 //
-// Planes can move: whoever reads one asks for it, and keeps an address or a tensor no longer than a layer, or the visit of a
-// piece, lasts.
+// Planes can move: ask the store for a plane each time, and don't keep an address or a tensor of it beyond one layer or one
+// visit of a piece.
 //
-// Several threads may read values at once, as forward passes without a Tape do; the first use of any is safe among them too.
-// Whatever writes (initialize, write_values, loading, gradients, a step) has the store for itself.
+// Several threads may read values at once, as forward passes without a Tape do; the first use may be concurrent too. A writer
+// (initialize, write_values, loading, gradients, a step) needs exclusive access to the store.
 class FlatStore {
  public:
   using Piece = PlaneTable::Piece;
@@ -59,7 +59,7 @@ class FlatStore {
   FlatStore(FlatStore&&) = default;
   FlatStore& operator=(FlatStore&&) = default;
 
-  std::uint64_t serial() const { return serial_; }  // no other store of this process has it; above 0
+  std::uint64_t serial() const { return serial_; }  // unique among the stores of this process; above 0
   DType dtype() const { return dtype_; }            // of values and gradients
   DType compute_dtype() const { return compute_dtype_; }
   const PlaneDevice& device() const { return *device_; }  // where all planes lie
@@ -71,26 +71,26 @@ class FlatStore {
   int add(std::string name, const Placement& placement, const Initializer& initializer);  // a part of one
   void freeze(int number);                                                                // before the store is laid out
 
-  // Beside the parameters; they have the element type of values. Numbers as add() gives them, of buffers.
+  // Registers a buffer of the element type of values and returns its number. Buffers are numbered apart from parameters.
   int add_buffer(std::string name, const Shape& shape, double initial, const BufferOptions& options = {});
   BufferPlane& buffers() { return buffers_; }
 
-  // Of a parameter by number, until distribute(): all but the offset.
+  // A parameter by number, before distribute(). Its offset is not set yet.
   const ParameterInfo& registered(int number) const;
 
-  // Of a model of stages, once, before the store is laid out. For each parameter and buffer, by number, the ranks of the
-  // pipeline axis that hold it, ascending; `rank` is this one. From then on what others hold is no longer among parameters and
-  // buffers, and nothing more can be added.
+  // For a model of stages: call it once, before the store is laid out. `parameters` and `buffers` say for each number which
+  // ranks of the pipeline axis hold it, ascending; `rank` is this rank. Afterwards parameters and buffers that only other ranks
+  // hold are not in this store, and nothing more can be added.
   void distribute(int rank, std::span<const std::vector<int>> parameters, std::span<const std::vector<int>> buffers);
-  int index_of(int number) const;  // Error{invalid_argument} that names the parameter and its ranks where others hold it
+  int index_of(int number) const;  // Error{invalid_argument} with the parameter's name and ranks if only others hold it
   int buffer_index_of(int number) const;
   bool is_distributed() const { return is_distributed_; }
 
-  // Parameters that several ranks of the pipeline axis hold, on all of its ranks the same list in the order of the layout.
+  // Parameters that several ranks of the pipeline axis hold. All ranks get the same list, in the order of the layout.
   struct Tied {
     std::string name;
     std::vector<int> ranks;
-    int index;  // here; below 0: others hold it
+    int index;  // in this store; below 0: only other ranks hold it
   };
   std::vector<Tied> tied() const;
 
@@ -104,22 +104,22 @@ class FlatStore {
   std::vector<std::string> all_names() const;  // of all parameters of the model, wherever they lie, in registration order
   std::int64_t num_elements() const;           // of all parameters of the model as a whole, wherever they lie, gaps left out
 
-  // Numbers of the store's own planes, for visit(); that of the rounded copy is values_number where nothing is rounded.
+  // Numbers of the store's own planes, for visit(). Where there is no compute copy, compute_number() is values_number.
   static constexpr int values_number = 0;
   static constexpr int gradients_number = 1;
   int compute_number() const { return dtype_ == compute_dtype_ ? values_number : 2; }
 
-  // A plane over the parameters: its number. It has memory from its first use on. Checkpoints know what optimizers add by its
-  // name, which no other plane of this owner has (OwnedPlanes gives each owner names of its own); 0: the store.
+  // Adds a plane over the parameters and returns its number. Its memory is allocated at the first use. Checkpoints find the
+  // planes of optimizers by name, which must be unique among the planes of one owner (see OwnedPlanes). Owner 0 is the store.
   int add_plane(std::string name, const PlaneOptions& options, std::uint64_t owner = 0) {
     return planes_->add(std::move(name), options, owner);
   }
-  void remove_plane(int plane) { planes_->remove(plane); }  // its memory is given back; no other plane gets the number
+  void remove_plane(int plane) { planes_->remove(plane); }  // frees its memory; the number is not used again
   const std::shared_ptr<PlaneTable>& planes() { return planes_; }
 
-  // Calls action(piece) for what lies together in memory, in the order of `ranges`: nothing for an empty one. An error, before
-  // the first call, for a range that does not lie in all of these planes here. A piece ends where the ranks' shards part, or
-  // where no more is brought to a GPU at once.
+  // Calls action(piece) for each contiguous piece of memory, in the order of `ranges`; empty ranges are skipped. A range that
+  // does not lie in all of these planes here is an error before the first call. A piece is a whole range, or at most 2^20
+  // elements of it if a plane on the host is copied to a GPU.
   template <typename Visit>
   void visit(std::span<const int> planes, std::span<const Range> ranges, const Visit& action) {
     lay_out();
@@ -135,7 +135,7 @@ class FlatStore {
     }
   }
 
-  // A plane as one block of elements of its type, wherever it lies: for collectives and the device's own operations.
+  // A plane as one block of memory on its device, for collectives and for operations of the device.
   const std::shared_ptr<device::Storage>& plane(int number) {
     lay_out();
     return planes_->memory(number);
@@ -143,7 +143,7 @@ class FlatStore {
   const std::shared_ptr<device::Storage>& value_plane() { return plane(values_number); }
   const std::shared_ptr<device::Storage>& gradient_plane() { return plane(gradients_number); }
 
-  // T and D: the plane's own.
+  // T and D must be those of the plane.
   template <typename T, typename D = Cpu>
   Tensor<T, D> elements(int plane) {  // all of them, in the order of the store
     const auto& memory = typed<T, D>(plane);
@@ -172,7 +172,7 @@ class FlatStore {
     return part<T, D>(compute_number(), index);
   }
 
-  // A parameter's values on the host, wherever they lie: a copy.
+  // Copies a parameter's values to the host, wherever they lie.
   template <typename T>
   Tensor<T> read_values(int index) {
     require_dtype(dtype_, dtype_of<T>);
@@ -181,7 +181,7 @@ class FlatStore {
     device_->read(static_cast<const T*>(value_plane()->data()) + info.offset, values.data(), values.span().size_bytes());
     return values;
   }
-  // The other way; the rounded copy stays as it is. The parameter then has values.
+  // Copies values from the host to a parameter, which then counts as initialized. Does not refresh the compute copy.
   template <typename T>
   void write_values(int index, const Tensor<T>& values) {
     require_dtype(dtype_, dtype_of<T>);
@@ -191,39 +191,39 @@ class FlatStore {
     has_values_[static_cast<std::size_t>(index)] = true;
   }
 
-  // Mixed precision: renews the rounded copy. Whoever writes values calls it afterwards; optimizers do.
+  // Mixed precision: refreshes the compute copy. Call it after writing values, as optimizers do.
   void refresh_compute_copy(const Range& range);
-  void refresh_compute_copy();  // of all, whose values count as changed
+  void refresh_compute_copy();  // of all parameters, and counts their values as changed
 
-  // Fills every parameter and every buffer of a module, "" for all, by its initializer. T is the store's element type.
+  // Initializes every parameter and every buffer of a module; "" is the whole model. T is the store's element type.
   template <typename T>
   void initialize(std::uint64_t seed, std::string_view module = {});
 
-  bool has_values() const;  // whether any parameter has got some: they were initialized, written or loaded
+  bool has_values() const;  // whether any parameter was initialized, written or loaded
 
-  // Error{invalid_argument} where a parameter has never got values: it was not initialized, written or loaded, and is still all
-  // zeros where its initializer makes something else. The first step asks.
+  // Error{invalid_argument} if a parameter was never initialized, written or loaded and is still all zeros, unless its
+  // initializer makes zeros. The first step calls it.
   void require_values();
-  void require_values(int index) {  // of a parameter that a forward pass reads
+  void require_values(int index) {  // for one parameter that a forward pass is about to read
     const auto at = static_cast<std::size_t>(index);
     if (!has_values_[at] && !is_found_[at].load(std::memory_order_relaxed)) [[unlikely]]
       find_values(index);
   }
 
-  // Moves values and gradients into memory of another resource on the same device, values kept. Tensors taken before keep the
-  // old block.
+  // Moves values and gradients into memory of another resource on the same device, values kept. Tensors taken before still
+  // refer to the old memory.
   void relocate(const std::shared_ptr<device::MemoryResource>& resource);
 
-  // What a checkpoint keeps: parameters and buffers, each name with the prefix before it.
+  // Adds parameters and buffers to a checkpoint's state, with the prefix before each name.
   void add_to(State& state, const std::string& prefix = {});
 
-  // For what else it keeps: where the state finds a plane, and of that one parameter. The state is refused where the plane has
-  // moved or ended meanwhile.
+  // For the other planes of a checkpoint: list_plane() returns where the state finds a plane, listed() the entry of one
+  // parameter in it. The state is refused if the plane was moved or removed meanwhile.
   void* list_plane(State& state, int plane);
   StateTensor listed(std::string name, int plane, void* place, int index);
 
-  // Where those elements of a parameter that lie in `range` of the planes belong in the whole parameter; `data`: those of a
-  // plane that holds the range alone.
+  // Where the elements of a parameter that lie in `range` belong in the whole parameter. `data` points to a plane that holds
+  // only this range.
   template <typename T>
   std::vector<StatePiece> pieces(int index, const Range& range, T* data) {
     return pieces_of(index, range, data, sizeof(T));
@@ -234,23 +234,24 @@ class FlatStore {
   void set_has_gradient(int index) { has_gradient_[static_cast<std::size_t>(index)] = true; }
   void zero_gradient(int index);  // a gradient of zeros, for a parameter that this rank did not use
   void clear_gradients();         // the step is over: the next contribution overwrites, buffers stay as they are
-  void begin_micro_batch();       // one more of this step, whose contributions overwrite: the gradients are kept elsewhere
-  void begin_step();              // keeps the buffers
+  // Begins the next micro-batch of a step. Its contributions overwrite: the gradients so far are kept elsewhere.
+  void begin_micro_batch();
+  void begin_step();  // keeps the buffers
 
-  // Nothing of this step may be added to a gradient that is final: it is on its way to other ranks.
+  // A final gradient is being sent to other ranks: adding to it in this step is an error.
   void set_gradient_final(int index) { gradient_is_final_[static_cast<std::size_t>(index)] = true; }
   void require_open_gradient(int index) const {
     if (gradient_is_final_[static_cast<std::size_t>(index)]) refuse_gradient(index);
   }
 
-  // How often a parameter's values have changed. A backward pass belongs to the values that its forward pass has read.
+  // How often a parameter's values have changed. A backward pass is an error if they changed after its forward pass.
   std::uint64_t version(int index) const { return versions_[static_cast<std::size_t>(index)]; }
   void count_change(int index) { ++versions_[static_cast<std::size_t>(index)]; }
   void require_version(int index, std::uint64_t version_read) const {
     if (version(index) != version_read) refuse_changed_values(index);
   }
 
-  // Optimizers update this part only, from their first step on. Null, as at first: the whole trainable range.
+  // Optimizers update only this part, from their first step on. Null, the default: the whole trainable range.
   void set_shard(std::shared_ptr<Shard> shard) { planes_->set_shard(std::move(shard)); }
   const std::shared_ptr<Shard>& shard() const { return planes_->shard(); }
 
@@ -271,7 +272,7 @@ class FlatStore {
     const auto& memory = plane(number);
     require_dtype(planes_->options(number).dtype, dtype_of<T>);
     require(&planes_->device_of(number) == &plane_device<D>(),
-            "the store's planes were asked for on another device than they lie on");
+            "the store's planes lie on another device than the one asked for");
     return memory;
   }
   template <typename T, typename D>
@@ -280,15 +281,15 @@ class FlatStore {
     const ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
     const PlaneParts& parts = planes_->parts(number);
     if (parts.has(index)) return Tensor<T, D>(info.shape, parts[index]);
-    return Tensor<T, D>(info.shape, memory, static_cast<std::size_t>(info.offset));  // refuses: the plane lacks it
+    return Tensor<T, D>(info.shape, memory, static_cast<std::size_t>(info.offset));  // throws: not in the plane
   }
 
-  // Who holds a parameter or buffer, by number: what distribute() was told.
+  // The ranks that hold a parameter or buffer, by number, as given to distribute().
   struct Holders {
     std::string name;
     std::int64_t numel = 0;  // of the whole
     std::vector<int> ranks = {};
-    int index = -1;  // here; below 0: others hold it
+    int index = -1;  // in this store; below 0: only other ranks hold it
   };
   static int index_in(const std::vector<Holders>& holders, int number);
 
@@ -305,7 +306,7 @@ class FlatStore {
   std::vector<bool> gradient_is_final_;
   std::vector<std::uint64_t> versions_;
   std::vector<bool> has_values_;             // given by the store's own functions
-  std::vector<std::atomic<bool>> is_found_;  // to have values from elsewhere, or to need none: readers write it
+  std::vector<std::atomic<bool>> is_found_;  // found to have values from elsewhere, or to need none; readers set it
   bool values_are_checked_ = false;
   std::int64_t trainable_numel_ = 0;
   std::int64_t numel_ = 0;

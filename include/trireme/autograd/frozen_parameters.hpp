@@ -9,9 +9,9 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// While in scope, the parameters of a model, or of one of its modules, are constants to what is recorded (torch's
-// requires_grad_(false)): gradients pass through to the input, and the parameters' own stay as they are. All else, as batch
-// norm's running statistics, goes on.
+// While in scope, the parameters of a model, or of one of its modules, are recorded as constants (torch's
+// requires_grad_(false)): gradients flow through to the input, and the parameters' own gradients do not change. Batch norm's
+// running statistics are updated as usual.
 //
 //   const FrozenParameters frozen(discriminator);
 //   const auto logits = discriminator.logits(generator.images(latent));

@@ -9,37 +9,37 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// What follows a layer, for the gain of its first weights.
+// The nonlinearity after a layer, for the gain of its initial weights.
 enum class Nonlinearity : std::uint8_t { linear, sigmoid, tanh, relu, leaky_relu, selu };
 
-// The factor by which a layer's first weights are larger so that this nonlinearity keeps the variance, as
-// torch.nn.init.calculate_gain: 1, 1, 5 / 3, sqrt(2), sqrt(2 / (1 + slope^2)), 3 / 4. slope: of leaky_relu below 0.
+// The factor on a layer's initial weights that preserves the variance through this nonlinearity, as
+// torch.nn.init.calculate_gain: 1, 1, 5 / 3, sqrt(2), sqrt(2 / (1 + slope^2)), 3 / 4. slope: that of leaky_relu for negative
+// inputs.
 double calculate_gain(Nonlinearity nonlinearity, double slope = 0.01);
 
-// Numbers of a weight [out, in, ...], the dims after which are those of a kernel: how many elements of the input make one of
-// the output (in * kernel), how many of the output one of the input goes to (out * kernel), and their mean.
+// The fans of a weight [out, in, kernel...]: fan-in is in * kernel elements, fan-out is out * kernel elements, and average is
+// their mean.
 enum class Fan : std::uint8_t { none, in, out, average };
 
 struct KaimingOptions {
-  Fan fan = Fan::in;  // in keeps the variance forward, out that of gradients
+  Fan fan = Fan::in;  // in preserves the variance of activations, out that of gradients
   Nonlinearity nonlinearity = Nonlinearity::leaky_relu;
   double slope = 0;  // of leaky_relu
 };
 
-// How a parameter's first values are made: a function of (seed, name, index), so any number of ranks gets the same ones, and
-// a rank that holds a part of a parameter the same part of the same whole.
+// How a parameter is initialized. Values are a function of (seed, name, index): they are the same with any number of ranks, and
+// a rank that holds a part of a parameter gets that part of the same whole.
 //
 //   Linear hidden{*this, "hidden", {.in = 64, .out = 128, .weight_initializer = Initializer::kaiming_normal()}};
 //
-// Fans are those of the whole parameter, whose weight is [out, in, ...]; one with fewer than 2 dims has none, which is an
-// error when it is initialized.
+// Fans are those of the whole parameter [out, in, ...]. Initializing a parameter with fewer than 2 dims by its fan is an error.
 struct Initializer {
   enum class Kind : std::uint8_t { constant, normal, uniform, truncated_normal, orthogonal };
   Kind kind = Kind::constant;
   double a = 0;      // constant: the value; normal: the mean; uniform: the lower bound
   double b = 0;      // normal: the standard deviation; uniform: the upper bound; orthogonal: the gain
-  Range zeros = {};  // elements of the whole parameter that are 0 nevertheless: an embedding's padding
-  // Other than none, of normal and uniform: b is a gain, the standard deviation is gain / sqrt(fan), and the mean is 0.
+  Range zeros = {};  // elements of the whole parameter that stay 0, such as an embedding's padding
+  // Unless none, for normal and uniform: b is a gain, the standard deviation is gain / sqrt(fan), and the mean is 0.
   Fan fan = Fan::none;
   double lower = 0;  // bounds of truncated_normal
   double upper = 0;
@@ -48,7 +48,7 @@ struct Initializer {
   static Initializer normal(double mean, double deviation) { return {Kind::normal, mean, deviation, {}}; }
   static Initializer uniform(double lower, double upper) { return {Kind::uniform, lower, upper, {}}; }
 
-  // Normal, of the values within [lower, upper]; the deviation is that before they were left out.
+  // Normal, restricted to [lower, upper]; the deviation is that before the restriction.
   static Initializer truncated_normal(double mean = 0, double deviation = 1, double lower = -2, double upper = 2) {
     return {Kind::truncated_normal, mean, deviation, {}, Fan::none, lower, upper};
   }
@@ -57,7 +57,7 @@ struct Initializer {
   static Initializer xavier_uniform(double gain = 1) { return {Kind::uniform, 0, gain, {}, Fan::average}; }
   static Initializer xavier_normal(double gain = 1) { return {Kind::normal, 0, gain, {}, Fan::average}; }
 
-  // Of variance gain^2 / fan, the gain that of the nonlinearity (He et al. 2015, arXiv 1502.01852).
+  // Of variance gain^2 / fan, with the gain of the nonlinearity (He et al. 2015, arXiv 1502.01852).
   static Initializer kaiming_uniform(const KaimingOptions& options = {}) {
     return {Kind::uniform, 0, calculate_gain(options.nonlinearity, options.slope), {}, options.fan};
   }
@@ -65,12 +65,12 @@ struct Initializer {
     return {Kind::normal, 0, calculate_gain(options.nonlinearity, options.slope), {}, options.fan};
   }
 
-  // gain times a matrix [out, in * kernel] whose rows are orthonormal, or whose columns are where there are more rows (Saxe et
-  // al. 2013, arXiv 1312.6120): Q of the QR decomposition of normal numbers, where R's diagonal is positive. Every rank
-  // computes the whole matrix, in double, which takes about 8/3 * larger * smaller^2 operations.
+  // gain times a matrix [out, in * kernel] with orthonormal rows, or with orthonormal columns if it has more rows than columns
+  // (Saxe et al. 2013, arXiv 1312.6120): Q of the QR decomposition of normal numbers, where R's diagonal is positive. Every
+  // rank computes the whole matrix, in double, which takes about 8/3 * larger * smaller^2 operations.
   static Initializer orthogonal(double gain = 1) { return {Kind::orthogonal, 0, gain, {}}; }
 
-  // The same without a fan: with the standard deviation or bounds that it makes of a parameter of this whole shape.
+  // The same initializer with the fan resolved to the standard deviation or bounds for a parameter of this whole shape.
   Initializer of_shape(const Shape& whole, std::string_view name) const;
 };
 

@@ -9,28 +9,28 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Low-rank adaptation (Hu et al. 2021, arXiv 2106.09685), by the names of PEFT's LoraConfig. A model that is made with these in
-// its ModelContext is frozen, and each linear layer that is a target gives
+// Low-rank adaptation (Hu et al. 2021, arXiv 2106.09685), with the names of PEFT's LoraConfig. A model made with these in its
+// ModelContext is frozen, and each linear layer that is a target computes
 //
 //   x W^T + bias + scale() * dropout(x) A^T B^T    with A [rank, in], B [out, rank]
 //
-// where A and B alone are trained. B is zero at first, A is drawn as torch.nn.Linear's weight.
+// and trains only A and B. B starts as zeros, A is drawn like torch.nn.Linear's weight.
 struct LoraOptions {
   int rank = 8;
   double alpha = 8;
   double dropout = 0;
   // Names of linear layers, or the last parts of their dotted names; or all_linear alone: all but the output layer.
   std::vector<std::string> targets = {};
-  bool rank_stabilized = false;  // scale() by the root of the rank (Kalajdzievski 2023, arXiv 2312.03732)
+  bool rank_stabilized = false;  // scale() divides by sqrt(rank) (Kalajdzievski 2023, arXiv 2312.03732)
 
   static constexpr std::string_view all_linear = "all-linear";
 
   double scale() const;                         // alpha / rank, or alpha / sqrt(rank)
   bool is_target(std::string_view name) const;  // of a layer's dotted name
-  void check() const;                           // an Error for what no layer can have
+  void check() const;                           // an Error for values that no layer can have
 };
 
-// A linear layer by the names that targets have for it: its own, or those of the parts that it packs, as q_proj, k_proj and
+// A linear layer and the names by which targets select it: its own, or those of the parts that it packs, as q_proj, k_proj and
 // v_proj in qkv_proj.
 struct TargetableLayer {
   struct Part {

@@ -15,21 +15,21 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Where a model lies among the ranks, and the seed of its first values: parallel::model_context makes one of a mesh. A model
-// takes it at construction; written once, it is then plain or split.
+// Where a model lies among the ranks, and its seed; parallel::model_context makes it from a mesh. A model takes it at
+// construction, so the same code gives a model on one rank or one split over ranks.
 struct ModelContext {
   Axis pipeline = {};  // ranks that divide the list of layers; null: all layers lie here
   Axis tensor = {};    // ranks that split layers between them; null: layers lie here as a whole
   Axis expert = {};    // ranks that divide the experts of a mixture, each with samples of its own; null: all lie here
-  Axis batch = {};     // ranks that share batch norm's batch; DataParallel sets it
-  // Between split layers every rank of the tensor axis has its own rows [rows / size, width] of what they pass on, not all of
-  // them (Korthikanti et al. 2022, arXiv 2205.05198).
+  Axis batch = {};     // ranks over which batch norm is synchronised; DataParallel sets it
+  // Between split layers, each rank of the tensor axis holds only its own rows [rows / size, width] of the activations
+  // (Korthikanti et al. 2022, arXiv 2205.05198).
   bool sequence_parallel = false;
   int chunks = 1;                        // stages of each rank of the pipeline axis
-  std::vector<double> layer_costs = {};  // by which the list of layers is cut into stages; empty: what the layers say
+  std::vector<double> layer_costs = {};  // by which the list of layers is cut into stages; empty: the layers' own
   std::uint64_t seed = 1;                // of first values, and of the random numbers of steps
-  BatchRows rows = {};                   // for layers that remember something of each row, see nn::Carried
-  std::optional<LoraOptions> lora = {};  // a frozen model, of which low-rank adapters are trained
+  BatchRows rows = {};                   // for layers that keep values of each row, see nn::Carried
+  std::optional<LoraOptions> lora = {};  // freezes the model and trains low-rank adapters
 
   const Axis& parts() const { return tensor != nullptr ? tensor : expert; }  // ranks that hold parts of parameters
 
@@ -37,12 +37,12 @@ struct ModelContext {
   std::vector<int> stages() const;  // that lie here: stage s lies on rank s % ranks
 };
 
-// What the modules of a model share. The root module makes it, or code without modules:
+// What the modules of a model share. The root module makes it; code without modules makes its own:
 //
 //   Model model(DType::float32);
 //   const int weight = model.store().add("weight", {64, 10}, Initializer::normal(0, 0.02));
 //
-// The root module stands for its Model: an optimizer, DataParallel and others that take a Model are given either.
+// The root module converts to its Model: an optimizer, DataParallel and others that take a Model accept either.
 class Model {
  public:
   explicit Model(DType dtype) : Model({}, dtype, dtype) {}
@@ -58,8 +58,8 @@ class Model {
   // Whether a module's parameters enter the tape; otherwise they are constants. See FrozenParameters.
   ModuleSwitches& gradients() { return gradients_; }
 
-  // By number: a parameter that a module uses beside the one that registered it, and one of which a forward pass looks up some
-  // rows instead of multiplying by all. From these follow ties and costs of layers.
+  // share(): a module uses a parameter that another module registered. set_lookup(): a forward pass looks up some rows of the
+  // parameter instead of multiplying by all. Ties and costs of layers follow from these. Parameters are given by number.
   struct Shared {
     int parameter;
     std::string module;
@@ -69,10 +69,10 @@ class Model {
   void set_lookup(int parameter) { lookups_.push_back(parameter); }
   const std::vector<int>& lookups() const { return lookups_; }
 
-  // Linear layers, as LoRA's targets name them; targets that name none are an Error once all are made.
+  // The linear layers that LoRA's targets can name. A target that names none of them is an Error once the model is complete.
   void add_targetable(TargetableLayer layer) { targetable_.push_back(std::move(layer)); }
   const std::vector<TargetableLayer>& targetable() const { return targetable_; }
-  // Whether the weights hold what the adapters add, which are passed over then: nn::merge_adapter.
+  // Whether the adapters are merged into the weights and skipped in forward, see nn::merge_adapter.
   void set_adapter_merged() { adapter_merged_ = true; }
   bool adapter_merged() const { return adapter_merged_; }
 
@@ -90,7 +90,7 @@ class Model {
   bool adapter_merged_ = false;
 };
 
-// A model that knows its template arguments, as the root of modules does. An optimizer takes its own from it:
+// A model with a Precision and a Device, as a root module. An optimizer deduces its template arguments from it:
 //
 //   optim::AdamW optimizer(net, {.weight_decay = 0.1});  // net: nn::Module<Float32>, so this is an AdamW<Float32, Cpu>
 template <typename M>

@@ -8,10 +8,10 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Whether `name`, of a module, parameter or buffer, is that module's own or of one within it; "" is the whole model.
+// Whether `name`, of a module, parameter or buffer, is `module` itself or lies within it; "" is the whole model.
 bool is_within(std::string_view module, std::string_view name);
 
-// A switch of each module of a model. All are on at first.
+// An on/off switch for each module of a model. All are on at first.
 class ModuleSwitches {
  public:
   void set(std::string_view module, bool on);  // of the module and all within it
@@ -24,11 +24,11 @@ class ModuleSwitches {
   std::map<std::string, bool> switches_;  // by module, where it differs from the one around it
 };
 
-// Which modules of a model train and which are in evaluation: what batch norm normalises by, and whether dropout drops.
+// Which modules of a model are in training mode and which in evaluation mode, for batch norm and dropout.
 class TrainingModes : public ModuleSwitches {
  public:
-  // What is in evaluation: "" where all train, "evaluation" where nothing does, or "backbone in evaluation". The same for the
-  // same modes.
+  // The modules in evaluation mode: "" if all train, "evaluation" if none does, or "backbone in evaluation". Equal modes give
+  // equal texts.
   std::string str() const;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// What passes the gate of operations (autograd/record.hpp), for those who look on: traces, tests, export.
+// Observers of the operations that pass the gate (autograd/record.hpp): for traces, tests and export.
 
 #include <cstdint>
 #include <map>
@@ -32,24 +32,24 @@ struct Operand {
 
 // Valid while an observer is called.
 struct OperationView {
-  std::uint64_t number = 0;  // of the operations of this thread; the same in forward and backward
+  std::uint64_t number = 0;  // among the operations of this thread; the same in forward and backward
   std::string_view name;
-  bool repeatable = true;  // forward has no effect but its results: no running statistics, no collective
-  // Backward has kept some of them, or their elements alone: only forward shows them.
+  bool repeatable = true;  // forward has no side effects: no running statistics, no collective
+  // Empty in backward, which has kept only some of them, or only their elements.
   std::span<const Operand> operands;
   std::span<const Operand> results;  // uninitialised before forward
 
   Attributes attributes() const;
 
-  const void* operation = nullptr;  // what describe() describes
+  const void* operation = nullptr;  // the argument of describe()
   void (*describe)(const void* operation, Attributes& to) = nullptr;
 };
 
 enum class Pass : std::uint8_t { forward, backward };
 
-// Sees each operation of its thread before and after its work in either pass; backward in two parts where it is split
-// (Tape::split_backward). What it throws ends the pass; where an operation throws, after() is left out. Operations that an
-// observer calls are not observed.
+// Is called before and after each operation of its thread, in forward and backward; twice for a backward that is split
+// (Tape::split_backward). An exception that it throws ends the pass. If the operation throws, after() is not called. Operations
+// that an observer calls are not observed.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -57,8 +57,8 @@ class Observer {
   virtual void after(Pass, const OperationView&) {}
 };
 
-// While it lives, the observer sees the operations of this thread. Several may live, the first to come is called first; they
-// end in any order, in a call of an observer its own alone.
+// While in scope, it shows the operations of this thread to the observer. Several may exist; the oldest is called first. They
+// may end in any order, but during a call of an observer only its own may end.
 //
 //   struct Names : Observer { void before(Pass, const OperationView& of) override { fmt::print("{}\n", of.name); } };
 //   Names names;
@@ -75,15 +75,15 @@ class Observation {
 
  private:
   Observer& observer_;
-  mutable const Observation* outer_;  // the one that came before
+  mutable const Observation* outer_;  // the one that was made before
 };
 
 namespace detail {
 
 struct Gate {
-  const Observation* observation = nullptr;  // the last to come, of this thread
-  std::uint64_t operations = 0;              // that have passed
-  bool in_observer = false;                  // what an observer does is not observed
+  const Observation* observation = nullptr;  // the newest of this thread
+  std::uint64_t operations = 0;              // number of operations so far
+  bool in_observer = false;                  // operations that an observer calls are not observed
 
   bool observed() const { return observation != nullptr && !in_observer; }
 };

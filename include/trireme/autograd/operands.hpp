@@ -1,6 +1,6 @@
 #pragma once
 
-// What an operation is given at the gate (autograd/record.hpp), and its marks.
+// Operands and results of an operation at the gate (autograd/record.hpp), and their marks.
 
 #include <initializer_list>
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// A result of an operation: the gate allocates it, unless it exists, as that of a reshape.
+// A result of an operation. The gate allocates it unless it exists already, as that of a reshape.
 template <typename T, typename D = Cpu>
 struct Result {
   Shape shape = {};
@@ -69,13 +69,13 @@ struct Written {
 
 // Marks of operands and results. They combine: kept(weight(w)).
 auto kept(const auto& x) { return detail::marked<detail::Marks{.kept = true}>(x); }          // backward() reads it
-auto optional(const auto& x) { return detail::marked<detail::Marks{.optional = true}>(x); }  // may be undefined, alone of all
-auto weight(const auto& x) { return detail::marked<detail::Marks{.weight = true}>(x); }      // its gradient can wait
+auto optional(const auto& x) { return detail::marked<detail::Marks{.optional = true}>(x); }  // may be undefined
+auto weight(const auto& x) { return detail::marked<detail::Marks{.weight = true}>(x); }  // its gradient may be computed later
 auto internal(const auto& x) {
   return detail::marked<detail::Marks{.kept = true, .internal = true}>(x);
-}  // for backward() alone
+}  // a result that only backward() reads
 
-// A variable of the caller's that forward() fills beside the results: after the operands.
+// A variable of the caller that forward() fills besides the results. Pass it after the operands.
 template <typename X>
 detail::Written<X> written(X& x) {
   return {x};
@@ -168,7 +168,7 @@ inline constexpr bool is_operand = true;
 template <typename X>
 inline constexpr bool is_operand<Written<X>> = false;
 
-// One more of what an observer sees.
+// Appends an operand or a result to what an observer sees.
 void add_view(std::vector<Operand>& to, std::shared_ptr<const device::Storage> storage, std::int64_t offset, const Shape& shape,
               DType dtype, const GradientSlot* slot);
 
@@ -204,7 +204,8 @@ void require_present(std::string_view operation, const Given<Operands>&... given
 
 }  // namespace detail
 
-// "distillation_loss: operand 2 of 2 is undefined". The gate does it; for a function that looks at its operands before that.
+// Throws "distillation_loss: operand 2 of 2 is undefined". The gate checks this itself; call it in a function that reads its
+// operands before the gate.
 template <typename... Operands>
 void require_operands(std::string_view function, const Operands&... operands) {
   detail::require_present(function, detail::Given<Operands>(operands)...);

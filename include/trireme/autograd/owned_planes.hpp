@@ -11,8 +11,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// The planes of one owner, as an optimizer: their names differ from each other, not from those of other owners, and their
-// memory is given back when the owner ends.
+// The planes of one owner, such as an optimizer. Their names are unique within the owner; other owners may use the same names.
+// The destructor frees their memory.
 class OwnedPlanes {
  public:
   explicit OwnedPlanes(FlatStore& store) : table_(store.planes()), owner_(store.planes()->new_owner()) {}

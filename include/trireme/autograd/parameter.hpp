@@ -43,7 +43,7 @@ class ParameterSlot final : public TensorSlot<T, D> {
   }
 
  private:
-  std::shared_ptr<Model> model_;  // lives as long as its tape may need it
+  std::shared_ptr<Model> model_;  // keeps the model alive as long as the tape may need it
   FlatStore& store_;
   int index_;
   std::uint64_t version_;  // of the values that were read
@@ -51,12 +51,12 @@ class ParameterSlot final : public TensorSlot<T, D> {
 
 }  // namespace detail
 
-// A named place in a model's store. A value: copies mean the same parameter, which ties layers together.
-// T: what layers compute with; M: of its master value and its gradient.
+// A handle to one parameter of a model's store. Copies refer to the same parameter, which ties layers together. T: the type
+// that layers compute with. M: the type of its master value and its gradient.
 template <typename T, typename D = Cpu, typename M = T>
 class Parameter {
  public:
-  Parameter() = default;  // stands for none: a layer without a bias
+  Parameter() = default;  // no parameter, as in a layer without a bias
   Parameter(std::shared_ptr<Model> model, int number) : model_(std::move(model)), number_(number) {}
 
   bool defined() const { return model_ != nullptr; }
@@ -65,15 +65,15 @@ class Parameter {
   int index() const { return store().index_of(number_); }  // in the store; an error where other ranks hold it
   const ParameterInfo& info() const { return store().parameter(index()); }
 
-  // What is written into it counts as a change once store().refresh_compute_copy() is called.
+  // After writing into it, call store().refresh_compute_copy(), which counts the change.
   Tensor<M, D> value() const { return store().template values<M, D>(index()); }
   Tensor<M, D> gradient() const { return store().template gradient<M, D>(index()); }
 
   void freeze() const { store().freeze(number_); }  // before the first use of any value
 
-  // For operations: on the current tape if there is one. An undefined parameter is an undefined constant; one that was never
-  // initialized, written or loaded is an error, unless it begins as zeros.
-  // variable() is for matrix products, master() for what float32 is kept for: norms, embeddings, biases.
+  // The parameter as an operand, recorded on the current tape if there is one. An undefined parameter gives an undefined
+  // constant. A parameter that was never initialized, written or loaded is an error, unless it starts as zeros. Use variable()
+  // in matrix products, and master() where float32 is kept: norms, embeddings, biases.
   Variable<T, D, M> variable() const {
     return defined() ? recorded(store().template compute_values<T, D>(index())) : Variable<T, D, M>();
   }

@@ -1,7 +1,8 @@
 #pragma once
 
-// The gate of operations, for those who write their own. An operation is a struct: a name, what it computes forward from the
-// operands into the results, and how gradients go back. Its other members are settings, which describe() names for observers.
+// The gate of operations: how to write your own. An operation is a struct with a name, a forward() that computes the results
+// from the operands, and a backward() that computes gradients. Its other members are settings, which describe() names for
+// observers.
 //
 //   struct Square {
 //     static constexpr std::string_view name = "square";
@@ -30,7 +31,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace detail {
 
-// A result on its way from the gate to the caller; gradient: where it is recorded.
+// A result between the gate and the caller. gradient: set if the result is recorded.
 template <typename T, typename D, Marks marks_ = Marks{}>
 struct Made {
   static constexpr Marks marks = marks_;
@@ -47,7 +48,7 @@ auto made(const Marked<X, marks>& result) {
   return made<marks>(result.what);
 }
 
-// Calls use(made...) with one result, a tuple of them, or what a function returns of either.
+// Calls use(made...) with one result, a tuple of results, or what a function returns.
 template <typename R>
 auto with_results(const R& results, const auto& use) {
   if constexpr (std::invocable<const R&>) {
@@ -77,7 +78,7 @@ OperationView view_of_operation(const O& operation, std::uint64_t number) {
   return view;
 }
 
-// The work of an operation between its observers' before() and after().
+// Does the work of an operation between its observers' before() and after().
 template <typename Work>
 void observe(Pass pass, const OperationView& view, const Work& work) {
   call_before(pass, view);
@@ -85,7 +86,7 @@ void observe(Pass pass, const OperationView& view, const Work& work) {
   call_after(pass, view);
 }
 
-// The versions of what an operation has kept, to be compared before its backward pass.
+// The versions of the tensors that an operation keeps; backward checks that they have not changed.
 template <typename T, typename D>
 std::uint32_t version_of(const Tensor<T, D>& kept) {
   return kept.version();
@@ -118,7 +119,7 @@ template <bool splits, typename O, typename... Results, typename... Kept, typena
 class OperationNode<splits, O, std::tuple<Results...>, std::tuple<Kept...>, std::tuple<Gradients...>> final
     : public Tape::Node {
  public:
-  // Of tuples of references, or of values to be moved.
+  // results, kept and gradients are tuples of references, or of values to be moved.
   OperationNode(O operation, std::uint64_t number, bool weights_wait, auto results, auto kept, auto gradients)
       : operation_(std::move(operation)),
         number_(number),
@@ -221,7 +222,7 @@ class OperationNode<splits, O, std::tuple<Results...>, std::tuple<Kept...>, std:
 
   struct Weights {
     bool wait = false;                               // in a split backward pass
-    std::unique_ptr<GradientsOfResults> of_results;  // while they do
+    std::unique_ptr<GradientsOfResults> of_results;  // while they wait
   };
   struct NoWeights {};
 
@@ -263,7 +264,7 @@ std::uint64_t run_forward(O& operation, const std::tuple<Results&...>& results, 
   return number;
 }
 
-// The tape that an operation is to be on, null: it is dropped; and whether the gradients of its weights can wait.
+// The tape that records an operation, null if none does, and whether the gradients of its weights can be computed later.
 struct Recording {
   Tape* tape = nullptr;
   bool weights_wait = false;
@@ -276,7 +277,7 @@ Recording recording_for(std::string_view operation, const Given<Operands>&... gi
   if (tape == nullptr) return {};
   bool needed = false;
   bool has_parameters = false;  // as weights
-  bool has_computed = false;    // as weights: what they are made of gets its gradients in the same pass
+  bool has_computed = false;    // as weights: they are needed at once, for the gradients of what they are computed from
   const auto look = [&]<typename X>(const Given<X>& operand) {
     operand.each_slot([&](const GradientSlot& slot) {
       require_on(operation, *tape, slot);
@@ -289,7 +290,7 @@ Recording recording_for(std::string_view operation, const Given<Operands>&... gi
   return {.tape = tape, .weights_wait = has_parameters && !has_computed};
 }
 
-// What is kept and the gradients of operands, as tuples of one reference or value, or of none.
+// The kept value and the gradient of an operand, each as a tuple of one element or none.
 template <typename X>
 auto kept_of(const Given<X>& given) {
   if constexpr (Given<X>::marks.kept) {
@@ -384,7 +385,7 @@ struct Watch {
   static constexpr std::string_view name = "watch";
   Receive receive;
   void forward(const auto&) const {}
-  // The caller's own: what was given to backward(), and gradients of others, may be the same tensor until then.
+  // Clones a gradient that shares its storage with others, so that the caller owns it.
   void backward(auto& gradient) { receive(gradient.shares_storage() ? gradient.clone() : std::move(gradient)); }
 };
 
@@ -393,18 +394,19 @@ struct Watch {
 // Runs an operation: checks that its operands are defined, allocates the results, calls forward(), and puts it on the current
 // tape where an operand needs a gradient. Otherwise the results are constants and nothing is kept.
 //
-// Operands are Variables, Tensors (constants) and vectors of these, with their marks. Results are one Result, a tuple of them,
-// which returns a tuple of Variables, or a function that returns either, called when the operands are checked.
+// Operands are Variables, Tensors (constants) and vectors of these, with their marks. Results are one Result, a tuple of them
+// (then record() returns a tuple of Variables), or a function that returns either, which is called after the operands are
+// checked.
 //   forward(values of operands..., results...)
-//   backward(gradients of results..., what is kept..., gradients of operands...)
-// What is kept: the operands that are marked so, then the results. An internal result has no gradient; of several results, a
-// gradient is undefined where none arrived. Tensors have no gradient, a constant Variable's takes nothing. backward() gives
-// each gradient one contribution; it does not run where none arrived.
+// backward(gradients of results..., kept values..., gradients of operands...)
+// Kept values are the operands marked kept, then the results marked kept. An internal result has no gradient. With several
+// results, a gradient that did not arrive is undefined; if none arrived, backward() is not called. Tensors have no gradient;
+// that of a constant Variable ignores contributions. backward() makes one contribution to each gradient.
 //
-// Where an operand is a weight, there are two functions with the arguments of backward() in its place: input_gradients() and
-// weight_gradients(), which runs later where the backward pass is split (Tape::split_backward) and the weights are parameters.
-// Otherwise it runs first. An input_gradients() that starts a transfer returns the function that waits for it: then the
-// weights' gradients are computed in between.
+// If an operand is marked as a weight, two functions with the arguments of backward() replace it: input_gradients() and
+// weight_gradients(). weight_gradients() runs later if the backward pass is split (Tape::split_backward) and the weights are
+// parameters; otherwise it runs first. An input_gradients() that starts a transfer returns a function that waits for it;
+// weight_gradients() then runs in between.
 template <typename O, typename R, typename... Operands>
 auto record(O operation, const R& results, const Operands&... operands) {
   require_operands(operation.name, operands...);
@@ -413,8 +415,8 @@ auto record(O operation, const R& results, const Operands&... operands) {
   });
 }
 
-// A variable that is no parameter but wants its gradient: `on_gradient(tensor)` gets it during backward, and shares it with
-// nobody.
+// A Variable that is not a parameter but reports its gradient: backward calls `on_gradient(tensor)` with a tensor that nobody
+// else uses.
 template <typename T, typename D, typename Receive>
 Variable<T, D> watch(Tensor<T, D> value, Receive on_gradient) {
   detail::Watch<Receive> operation{std::move(on_gradient)};

@@ -10,15 +10,16 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Which rank owns what of a store's trainable range, where ranks share the work of the optimizer: the range is cut into slices,
-// and every rank owns its part_of() each. The cuts follow from the parameters and the two sizes alone, never from buckets.
+// Which rank owns which part of a store's trainable range, where ranks share the work of the optimizer. The range is cut into
+// slices, and every rank owns its part_of() each slice. The cuts depend only on the parameters and the two sizes given, not on
+// buckets.
 //
-// A slice ends with the parameter that brings it to a 16th of `slice_bytes`, or before one that would bring it above
-// slice_bytes. A parameter that is larger is cut into equal slices of its own, at multiples of 16 elements. A parameter that
-// several stages hold lies in slices of its own, so that all of them cut it alike.
+// A slice ends after the parameter with which it reaches slice_bytes / 16, or before a parameter that would take it above
+// slice_bytes. A larger parameter is cut into equal slices of its own, at multiples of 16 elements. A parameter that several
+// stages hold lies in slices of its own, so that all stages cut it alike.
 class ShardMap {
  public:
-  // Neighbouring parameters between places where a slice ends: a bucket takes all of them or none.
+  // Neighbouring parameters whose slices hold no other parameter: a bucket takes all of them or none.
   struct Block {
     std::vector<int> parameters;
     std::size_t slices_end = 0;  // slices of this block and those before
@@ -31,7 +32,7 @@ class ShardMap {
   std::span<const Range> slices() const { return slices_; }  // ascending
   std::span<const Block> blocks() const { return blocks_; }
   std::vector<Range> of(int rank, int ranks) const;   // its part of each slice; some may be empty
-  std::vector<std::int64_t> bounds(int ranks) const;  // where parts begin that are not empty, ascending
+  std::vector<std::int64_t> bounds(int ranks) const;  // where non-empty parts begin, ascending
 
  private:
   std::vector<Range> slices_;

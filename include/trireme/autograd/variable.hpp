@@ -51,8 +51,8 @@ class TensorSlot : public GradientSlot {
 
 [[noreturn]] void throw_not_recorded();  // backward() on a constant
 
-// A contribution that is being written. Others to the same gradient that come meanwhile, as where one variable is the weight
-// and the bias of a norm, are kept until it is there.
+// A contribution that is being written. Others to the same gradient meanwhile, as where one variable is both weight and bias of
+// a norm, are kept until it is complete.
 class OpenContribution {
  public:
   explicit OpenContribution(const GradientSlot& slot);
@@ -75,8 +75,8 @@ struct OpenContributionOf : OpenContribution {
 
 }  // namespace detail
 
-// Where contributions to one variable's gradient are summed. A handle; copies mean the same gradient.
-// A constant's is empty and takes nothing.
+// Sums the contributions to one variable's gradient. A handle: copies refer to the same gradient. That of a constant is empty
+// and ignores contributions.
 template <typename T, typename D = Cpu>
 class Gradient {
  public:
@@ -107,8 +107,7 @@ class Gradient {
     for (Tensor<T, D>& contribution : open.kept) slot_->give(std::move(contribution));
   }
 
-  // Contributes a tensor that is complete already, as many elements as the value's. It may be kept and shared: write to it no
-  // more.
+  // Contributes a complete tensor with as many elements as the value. It may be kept and shared: don't write to it afterwards.
   void give(Tensor<T, D> contribution) const {
     if (!slot_) return;
     contribution = contribution.reshape(slot_->shape());

@@ -7,9 +7,9 @@
 //     example.output("logits", net.forward(data::Rows{.x = x}));
 //   });
 //
-// The function is called twice, with other numbers for what is dynamic and other elements of the inputs. An observer
-// (autograd/observer.hpp) sees the operations of both passes; where an extent differs between them, the file computes it from
-// those of its inputs.
+// The function is called twice, with different dynamic extents and different input elements. An observer
+// (autograd/observer.hpp) sees the operations of both passes. If an extent differs between the passes, the file computes it
+// from the inputs' extents.
 
 #include <concepts>
 #include <cstdint>
@@ -37,18 +37,20 @@ class Example {
  public:
   explicit Example(detail::Tracer& tracer) : tracer_(&tracer) {}
 
-  // An extent that may be any number in the file, or any multiple of one: it gives a small one, 3 to 18 times `multiple_of`.
-  // The same name gives the same number.
+  // An extent that may be any number in the file, or any multiple of `multiple_of`. Returns a small example, 3 to 18 times
+  // `multiple_of`; the same name returns the same number.
   std::int64_t dynamic(std::string_view name, std::int64_t multiple_of = 1);
 
-  // Zeros in the first pass and several numbers in the second, of [-8, 8], those of std::int32_t from 0 to below - 1: 1 for
-  // indices of a table of one row. Whole numbers are int64 in the file, as other exporters have them.
+  // An input of the model. Its elements are zeros in the first pass. In the second they differ: floats in [-8, 8], std::int32_t
+  // in [0, below). For indices into a table, `below` is at most its number of rows. Integers are int64 in the file, as with
+  // other exporters.
   template <typename T>
   requires std::same_as<T, float> || std::same_as<T, std::int32_t> Tensor<T> input(std::string_view name, const Shape& shape,
                                                                                    std::int32_t below = 2) {
     return added<T>(name, shape, detail::InputForm::plain, below);
   }
-  // In the file an attention mask, which is 0 where a token is padding; the Tensor is a key_padding_mask, which is not.
+  // In the file an attention mask, 0 where a token is padding. The returned Tensor is a key_padding_mask, not 0 where a token
+  // is padding.
   Tensor<std::int32_t> padding_mask(std::string_view name, const Shape& shape) {
     return added<std::int32_t>(name, shape, detail::InputForm::padding_mask, 2);
   }
@@ -57,7 +59,7 @@ class Example {
     return added<float>(name, shape, detail::InputForm::images, 0);
   }
 
-  // Of float, bfloat16 or float16, which are float32 in the file, or of whole numbers and bool.
+  // float, bfloat16 and float16 outputs are float32 in the file. Integers and bool are allowed too.
   template <typename T>
   void output(std::string_view name, const Variable<T>& value) {
     output(name, value.value());
@@ -91,8 +93,9 @@ class Example {
 };
 
 struct ExportOptions {
-  std::map<std::string, std::string> metadata = {};  // the file's metadata_props, as a tokenizer or the names of classes
-  // Above so many bytes the weights go to a second file, named as the first with ".data" after it. A file can't hold 2 GiB.
+  std::map<std::string, std::string> metadata = {};  // the file's metadata_props, such as a tokenizer or the names of classes
+  // If the weights have more bytes than this, they go to a second file, named as the first plus ".data". An ONNX file can't
+  // hold 2 GiB.
   std::int64_t external_data_above = 2'000'000'000;
 };
 
@@ -103,12 +106,12 @@ struct Exported {
   bool external_data = false;
 };
 
-// Writes a model, in evaluation, whose layers lie here as a whole and on the CPU. Weights are float32, also of a model that
-// computes in bfloat16 or float16; they are copied to the file one after the other. What is at `path` is replaced when the new
-// file is complete; a file of weights that belonged to it is removed where the new one needs none. Where every rank has all of
-// a model, one of them exports it. Error{invalid_argument} that names the operation and its layer where this export has no form
-// for it, needed by an output or not, where sizes change which operations a model takes or their settings, where the program
-// computes something of the inputs beside operations on Variables, and where a dynamic extent does not come from inputs.
+// Exports a model in evaluation mode that lies as a whole on this rank's CPU. If every rank has the whole model, one of them
+// calls it. Weights are float32, also for a model that computes in bfloat16 or float16. A file at `path` is replaced once the
+// new one is complete; its old file of weights is removed if the new file needs none. Error{invalid_argument} names the
+// operation and its layer if the export does not support an operation, even one that no output needs; if operations or their
+// settings depend on sizes; if the program computes with inputs outside of operations on Variables; or if a dynamic extent does
+// not come from the inputs.
 Exported export_model(Model& model, const Location& path, const std::function<void(Example&)>& pass,
                       const ExportOptions& options = {});
 

@@ -19,23 +19,24 @@ namespace trireme TRIREME_EXPORT {
 namespace optim {
 
 struct AdafactorOptions {
-  double learning_rate = 1e-2;          // of the root mean square of the weights; in step n not above 1 / sqrt(n)
-  double beta2_decay = -0.8;            // step n counts for n^beta2_decay in the averages
-  std::optional<double> epsilon1 = {};  // the smallest root of a second moment; not given: that of the weights' type
-  double epsilon2 = 1e-3;               // the smallest root mean square of the weights
-  double clip = 1;                      // the largest root mean square of a parameter's direction, 1 or more
-  double weight_decay = 0;              // decoupled
-  bool maximize = false;                // the objective, by the negated gradient
+  double learning_rate = 1e-2;  // relative to the root mean square of the weights; in step n at most 1 / sqrt(n)
+  double beta2_decay = -0.8;    // step n has the weight n^beta2_decay in the averages
+  // Lower bound for the root of a second moment; not given: the machine epsilon of the weights' type.
+  std::optional<double> epsilon1 = {};
+  double epsilon2 = 1e-3;   // lower bound for the root mean square of the weights
+  double clip = 1;          // upper bound for the root mean square of a parameter's direction, 1 or more
+  double weight_decay = 0;  // decoupled
+  bool maximize = false;    // maximizes the objective: negates the gradient
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
 };
 
-// Adam's second moment for the memory of its rows and columns: of a matrix, or of each matrix of the last two dims, it keeps
-// their means of squares alone (Shazeer, Stern 2018, arXiv 1804.04235); the update of torch.optim.Adafactor. Steps are relative
-// to the weights, unless a group does not adapt.
+// Adam with a factored second moment: for a matrix, or each matrix of the last two dims, it keeps only the mean squares of rows
+// and columns (Shazeer, Stern 2018, arXiv 1804.04235). The update of torch.optim.Adafactor. Steps are relative to the weights,
+// unless a group does not adapt.
 //
-// Every rank keeps this state of all parameters; where ranks share the work of the optimizer, they sum up each gradient once
-// more, so that Sharding::none is less work. A parameter that a tensor or expert axis splits is refused.
+// Every rank keeps this state for all parameters. Where ranks share the work of the optimizer, they all-reduce each gradient
+// once more, so Sharding::none is less work. A parameter that is split over a tensor or expert axis is an error.
 template <typename P, typename D = Cpu>
 class Adafactor final : public Optimizer<P, D> {
  public:
@@ -49,21 +50,21 @@ class Adafactor final : public Optimizer<P, D> {
   using Piece = typename Optimizer<P, D>::Piece;
   using Whole = typename Optimizer<P, D>::Whole;
 
-  // Of a parameter: means of squares of the rows and columns of [matrices, rows, cols], or of each element of a vector.
+  // The state of a parameter: mean squares of the rows and columns of [matrices, rows, cols], or of each element of a vector.
   struct Means {
     std::int64_t matrices = 0;
     std::int64_t rows = 0;
     std::int64_t cols = 0;
     Tensor<T, D> of_rows;      // [matrices, rows, 1]
     Tensor<T, D> of_cols;      // [matrices, 1, cols]
-    Tensor<T, D> of_elements;  // [1, 1, elements], where there is no matrix
+    Tensor<T, D> of_elements;  // [1, 1, elements], for a parameter of less than 2 dims
   };
 
-  void update(const Piece&) override {}  // update_parameter() does all
+  void update(const Piece&) override {}  // update_parameter() does the work
   void update_parameter(const Whole& whole) override;
   void add_more_to(State& state, const std::string& prefix) override;
   Tensor<T, D> gradient_of(const Whole& whole, const Means& means) const;
-  // Moves the means by the squares of a gradient, and returns the second moment that they make.
+  // Updates the means with the squares of a gradient, and returns the second moment computed from them.
   Tensor<T, D> second_moment(const Whole& whole, const Means& means, const Tensor<T, D>& gradient) const;
   double epsilon1() const { return options_.epsilon1.value_or(std::numeric_limits<T>::epsilon()); }
 
@@ -135,7 +136,7 @@ void Adafactor<P, D>::update_parameter(const Whole& whole) {
   });
 }
 
-// [matrices, rows, cols], the same on all ranks.
+// The scaled gradient [matrices, rows, cols], the same on all ranks.
 template <typename P, typename D>
 auto Adafactor<P, D>::gradient_of(const Whole& whole, const Means& means) const -> Tensor<T, D> {
   Tensor<T, D> gradient = Tensor<T, D>::zeros({means.matrices, means.rows, means.cols});

@@ -14,7 +14,7 @@ struct AdagradOptions {
   double learning_rate_decay = 0;  // the rate of step 1, 2, ... is divided by 1 + (step - 1) * learning_rate_decay
   double epsilon = 1e-10;
   double weight_decay = 0;  // L2: added to the gradient
-  double initial_sum = 0;   // of squared gradients
+  double initial_sum = 0;   // initial sum of squared gradients
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
 };

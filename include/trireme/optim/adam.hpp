@@ -16,7 +16,7 @@ struct AdamOptions {
   double epsilon = 1e-8;
   double weight_decay = 0;  // L2: added to the gradient
   bool amsgrad = false;     // divides by the largest second moment so far (Reddi et al. 2018, arXiv 1904.09237)
-  bool maximize = false;    // the objective, by the negated gradient
+  bool maximize = false;    // maximizes the objective: negates the gradient
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
 };

@@ -11,7 +11,7 @@ struct AdamWOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  double weight_decay = 0.01;  // decoupled: of the weights, apart from the moments
+  double weight_decay = 0.01;  // decoupled: applied to the weights, not to the gradient
   bool amsgrad = false;
   bool maximize = false;
   Decay decay = Decay::all;

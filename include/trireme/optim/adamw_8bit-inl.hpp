@@ -45,7 +45,7 @@ std::int64_t AdamW8bit<P, D>::blocks_of(int parameter) const {
   return (store_.parameter(parameter).numel + ops::block_of_8bit - 1) / ops::block_of_8bit;
 }
 
-// At the first use, when it is known what this rank updates.
+// At the first use, since only then the ranges that this rank updates are known.
 template <typename P, typename D>
 void AdamW8bit<P, D>::make_state() {
   if (has_state_) return;
@@ -104,7 +104,7 @@ void AdamW8bit<P, D>::add_runs(int parameter, const Range& own, const std::vecto
     runs_.push_back(run);
   };
   if (!is_8bit(parameter)) {
-    // Neighbours stay neighbours, with their gap, so that one pass updates them.
+    // Neighbouring runs stay neighbours, with their gap, so that one pass updates them.
     const bool follows = !runs_.empty() && runs_.back().kind == Kind::full && own.begin - runs_.back().range.end < 64;
     num_moments_ = follows ? num_moments_ + own.begin - runs_.back().range.end : (num_moments_ + 63) / 64 * 64;
     runs_.push_back({.parameter = parameter, .range = own, .kind = Kind::full, .place = num_moments_});
@@ -126,8 +126,8 @@ void AdamW8bit<P, D>::add_runs(int parameter, const Range& own, const std::vecto
         (run.range.begin - offset) % ops::block_of_8bit == 0 &&
         (run.range.count() % ops::block_of_8bit == 0 || run.range.end == offset + store_.parameter(parameter).numel);
     require(run.kind == Kind::part || is_whole,
-            "8-bit AdamW: elements [{}, {}) of {} are this rank's, which are no whole blocks, and the store's shard does not "
-            "say so in its bounds()",
+            "8-bit AdamW: this rank's elements [{}, {}) of {} are not whole blocks, and bounds() of the store's shard does not "
+            "list where they begin and end",
             run.range.begin - offset, run.range.end - offset, store_.parameter(parameter).name);
     add(run, num_codes_);
     num_blocks_ += blocks;
@@ -140,9 +140,10 @@ auto AdamW8bit<P, D>::part_of(int parameter, const Range& own, const Shared& sha
   const auto next = std::ranges::upper_bound(shared.begins, own.begin);
   const std::int64_t part = next - shared.begins.begin() - 1;
   const Range range{own.begin, next == shared.begins.end() ? shared.block.end : *next};
-  require(shared.begins[static_cast<std::size_t>(part)] == range.begin && range.end <= own.end,
-          "8-bit AdamW: this rank's elements [{}, {}) of the store begin or end where the shard's bounds() know nothing of it",
-          own.begin, own.end);
+  require(
+      shared.begins[static_cast<std::size_t>(part)] == range.begin && range.end <= own.end,
+      "8-bit AdamW: this rank's elements [{}, {}) of the store begin or end at a place that the shard's bounds() does not list",
+      own.begin, own.end);
   return {.parameter = parameter,
           .range = range,
           .kind = Kind::part,
@@ -177,8 +178,8 @@ auto AdamW8bit<P, D>::planes_of(const Run& run, const Piece& piece) const -> ops
           .second_absmax = second_absmax_.data() + run.block};
 }
 
-// The largest magnitudes in blocks of which several ranges have parts: one sum over the ranks, in which each adds its own to
-// the zeros of the others.
+// Finds the largest magnitudes in blocks that lie in several ranges, by one sum over the ranks to which each rank contributes
+// its own values and zeros for the others.
 template <typename P, typename D>
 void AdamW8bit<P, D>::prepare(const Look& look) {
   make_state();
@@ -252,7 +253,7 @@ void AdamW8bit<P, D>::add_more_to(State& state, const std::string& prefix) {
         if (run.kind == Kind::full) continue;
         const std::int64_t begin = (run.range.begin - info.offset) / ops::block_of_8bit;
         const std::int64_t end = (run.range.end - info.offset + ops::block_of_8bit - 1) / ops::block_of_8bit;
-        // Of a block with several parts here the first part's is listed.
+        // If several parts of a block lie here, the magnitude is listed for the first part.
         if (!of_blocks.pieces.empty() && of_blocks.pieces.back().elements.end > begin) continue;
         of_blocks.pieces.push_back({.data = absmax[moment] + run.block, .elements = {begin, end}});
       }

@@ -18,21 +18,21 @@ struct AdamW8bitOptions {
   double epsilon = 1e-8;
   double weight_decay = 0.01;  // decoupled
   bool maximize = false;
-  std::int64_t min_8bit_size = 4096;  // smaller parameters, of so many elements, keep moments in the type of the weights
+  std::int64_t min_8bit_size = 4096;  // parameters with fewer elements keep moments in the type of the weights
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
 };
 
 // AdamW with moments of 8 bits in blocks of 256 elements (Dettmers, Lewis, Shleifer, Zettlemoyer 2022, arXiv 2110.02861): 2.03
 // bytes for each parameter instead of 8. The codes and the defaults are those of bitsandbytes' AdamW8bit, the steps AdamW's.
-// Embeddings, whose gradients are sparse, are better left alone:
+// Embeddings have sparse gradients and are better kept in full precision:
 //
 //   optim::AdamW8bit optimizer(net, {.groups = {{.pattern = "embed.*", .full_precision = true}}});
 //
-// It is a class and no option of AdamW: it keeps other things in a checkpoint, has no AMSGrad, and bears the name by which it
-// is known elsewhere. Blocks are those of whole parameters. Where several ranks update one, they tell each other its largest
-// magnitudes, so the bits are the same with any number of ranks. A parameter that a tensor or expert axis splits is refused,
-// unless its moments are in full precision.
+// It is a class of its own and not an option of AdamW, since it has other state in a checkpoint and no AMSGrad. Blocks are
+// blocks of whole parameters. If several ranks update parts of a block, they exchange its largest magnitudes, so the bits are
+// the same with any number of ranks. A parameter that is split over a tensor or expert axis is an error, unless its moments are
+// in full precision.
 template <typename P, typename D = Cpu>
 class AdamW8bit final : public Optimizer<P, D> {
  public:
@@ -46,24 +46,24 @@ class AdamW8bit final : public Optimizer<P, D> {
   using Piece = typename Optimizer<P, D>::Piece;
   using Look = typename Optimizer<P, D>::Look;
 
-  // Neighbours in memory of one parameter that this rank updates.
+  // How a run keeps its moments. A run is a range of one parameter that this rank updates.
   enum class Kind : std::uint8_t {
     full,    // moments in the type of the weights
     blocks,  // whole blocks
-    part,    // of a block, whose other parts have other ranges
+    part,    // part of a block that lies in several ranges
   };
   struct Run {
     int parameter;
     Range range;  // of the store
     Kind kind;
     std::int64_t place;           // of its first element, in the moments or the codes
-    std::int64_t block = 0;       // the first, in the magnitudes
-    std::int64_t first_pair = 0;  // of a part: those of its block in measured_
+    std::int64_t block = 0;       // its first block, as index of the magnitudes
+    std::int64_t first_pair = 0;  // for a part: the first pair of its block in measured_
     std::int64_t pairs = 0;
     std::int64_t own_pair = 0;
   };
 
-  // A block of which several ranges have parts: where these begin, ascending, and the pair of the first in measured_.
+  // A block that lies in several ranges: the beginnings of its parts, ascending, and the first part's pair in measured_.
   struct Shared {
     Range block;  // of the store
     std::vector<std::int64_t> begins;
@@ -96,7 +96,7 @@ class AdamW8bit final : public Optimizer<P, D> {
   Tensor<std::uint8_t, D> second_codes_;
   Tensor<float, D> first_absmax_;
   Tensor<float, D> second_absmax_;
-  Tensor<float, D> measured_;  // [pairs, 2]: of each part of each block that is not one range's
+  Tensor<float, D> measured_;  // [pairs, 2]: the largest magnitudes of each part of a block that lies in several ranges
 };
 
 template <TypedModel M>

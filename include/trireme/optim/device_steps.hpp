@@ -12,17 +12,17 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// How far an optimizer is and what its step does, in a GPU's memory: there it is decided, and the host does not wait for it.
+// An optimizer's counts of updates and the decision over its step, in a GPU's memory, so that the host does not wait.
 class DeviceSteps {
  public:
   DeviceSteps(FlatStore& store, double learning_rate);
 
   void set_learning_rate(double learning_rate);
 
-  // Decides over the step with this summary and counts the updates of `used` parameters.
+  // Decides from the summary whether the step is taken, and counts the updates of `used` parameters.
   void begin(const StepSummary& summary, double clip_norm, const std::vector<bool>& used);
 
-  // Where kernels find the step of a parameter, whose gradients ops::ClipUpdate may have multiplied by their scale.
+  // Where kernels find the step of a parameter. clipped: ops::ClipUpdate has already multiplied the gradients by their scale.
   ops::StepOnDevice of(int parameter, bool clipped) const;
 
   // Whether both parameters were updated equally often, as far as the host can tell.
@@ -37,12 +37,12 @@ class DeviceSteps {
   FlatStore& store_;
   Tensor<ops::StepState, Cuda> state_;
   Tensor<std::int64_t, Cuda> updates_;                       // by parameter
-  Tensor<std::int64_t, Cuda> used_;                          // in this step: 0 or 1
+  Tensor<std::int64_t, Cuda> used_;                          // whether used in this step: 0 or 1
   std::vector<bool> used_on_host_;                           // what used_ holds
   bool used_by_graph_ = false;                               // a recorded step reads used_
   std::vector<Tensor<std::int64_t, Cuda>> kept_for_graphs_;  // what recorded steps read
-  std::vector<std::uint64_t> history_;                       // equal where the same steps used two parameters
-  std::uint64_t steps_ = 0;                                  // begun
+  std::vector<std::uint64_t> history_;  // by parameter; equal if two parameters were used in the same steps
+  std::uint64_t steps_ = 0;             // number of begun steps
 };
 
 }  // namespace optim

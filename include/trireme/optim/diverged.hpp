@@ -9,7 +9,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// Error{diverged} of a step that is not finite, the last of so many in a row.
+// Error{diverged} for a step that is not finite, the last of `in_a_row` such steps in a row.
 Error diverged(const StepSummary& summary, std::int64_t in_a_row);
 
 }  // namespace optim

@@ -12,19 +12,19 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// Norms of the gradients of parameter groups, in the memory of the store's device: where a group has a clip_norm, it is
-// measured by itself, and all other parameters together.
+// Gradient norms of parameter groups, in the memory of the store's device. Each group with a clip_norm has its own norm; all
+// other parameters share one.
 class GroupNorms {
  public:
   GroupNorms(Model& model, const ParameterRules& rules, const std::vector<ResolvedRule>& resolved);
 
   bool are_needed() const { return count_ > 1; }
 
-  // Of the gradients of `used` parameters, which this rank has reduced in these ranges. Collective where a group is needed. An
-  // error where ranks share the optimizer's work and training is to give the same bits with any number of them.
+  // Measures the norms of `used` parameters; `ranges` hold the reduced gradients of this rank. Collective if norms are needed.
+  // An error with FixedBits if ranks share the optimizer's work.
   void measure(const std::vector<Range>& ranges, const std::vector<bool>& used);
 
-  const StepTotals* of(const ResolvedRule& rule) const;  // whose squares are those of the rule's parameters; null: not needed
+  const StepTotals* of(const ResolvedRule& rule) const;  // their squares are those of the rule's parameters; null: not needed
 
  private:
   bool counts(const ParameterInfo& info) const;

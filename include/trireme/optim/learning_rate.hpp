@@ -9,7 +9,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// The learning rate of step 0, 1, ...: a pure function, so that resuming needs the step alone.
+// The learning rate of step 0, 1, ...: a pure function, so that resuming needs only the step.
 using LearningRate = std::function<double(std::int64_t step)>;
 
 LearningRate constant(double base);
@@ -23,8 +23,8 @@ LearningRate multi_step(double base, std::vector<std::int64_t> milestones, doubl
 // Times gamma each step (torch ExponentialLR).
 LearningRate exponential(double base, double gamma);
 
-// From base to minimum over `total` steps, half a cosine, then minimum (Loshchilov, Hutter 2017, arXiv 1608.03983; up to
-// `total` torch CosineAnnealingLR, which rises again afterwards).
+// Half a cosine from base to minimum over `total` steps, then minimum (Loshchilov, Hutter 2017, arXiv 1608.03983). The same as
+// torch CosineAnnealingLR up to `total`, which rises again afterwards.
 LearningRate cosine(double base, std::int64_t total, double minimum);
 
 // Cosine cycles of first, first * factor, ... steps (torch CosineAnnealingWarmRestarts, same paper).
@@ -39,7 +39,8 @@ LearningRate polynomial(double base, std::int64_t total, double power);
 struct OneCycleOptions {
   double maximum = 0.1;
   std::int64_t total = 1;
-  double rising_share = 0.3;     // of the steps, in [0, 1]; where that is one step or less, it starts at maximum
+  // Share of the steps in which the rate rises, in [0, 1]; if that is one step or less, it starts at maximum.
+  double rising_share = 0.3;
   double first_divisor = 25;     // starts at maximum / first_divisor
   double final_divisor = 10000;  // ends at the start value / final_divisor
 };
@@ -63,7 +64,7 @@ struct WarmupOptions {
 LearningRate warmup_cosine(const WarmupOptions& options);  // then half a cosine to minimum
 LearningRate warmup_linear(const WarmupOptions& options);  // then a line to minimum
 
-// How a rate falls to its minimum as the share of the steps it takes goes from 0 to 1.
+// How a rate falls to its minimum. share: the share of the falling steps so far, from 0 to 1.
 enum class Fall : std::uint8_t {
   one_minus_root,  // 1 - sqrt(share)
   line,            // 1 - share
@@ -73,33 +74,33 @@ struct StableOptions {
   double base = 1e-3;
   std::int64_t warmup = 0;
   std::int64_t total = 1;
-  std::int64_t decay = 0;  // the last steps of these
+  std::int64_t decay = 0;  // the last steps of `total`, in which the rate falls
   double minimum = 0;      // held after `total` steps
   Fall fall = Fall::one_minus_root;
   Warmup rise = Warmup::from_first;
 };
-// Rises, stays at base, and falls in the last steps: a run can go on from a checkpoint of before the fall (WSD; Hu et al. 2024,
-// arXiv 2404.06395; with a square root Haegele et al. 2024, arXiv 2405.18392).
+// Rises, stays at base, and falls in the last steps. A longer run can continue from a checkpoint before the fall (WSD; Hu et
+// al. 2024, arXiv 2404.06395; with a square root Haegele et al. 2024, arXiv 2405.18392).
 LearningRate warmup_stable_decay(const StableOptions& options);
 
 enum class Cycles : std::uint8_t {
-  equal,    // all as high
-  halved,   // each half as high as the one before
-  decayed,  // times gamma each step
+  equal,    // all have the same height
+  halved,   // each has half the height of the one before
+  decayed,  // height times gamma each step
 };
 
 struct CyclicOptions {
   double base = 1e-3;
   double maximum = 1e-2;
   std::int64_t rising = 2000;  // steps of a cycle
-  std::int64_t falling = 0;    // 0: as many as rise
+  std::int64_t falling = 0;    // 0: the same as `rising`
   Cycles cycles = Cycles::equal;
   double gamma = 1;
 };
-// Lines from base to maximum and back, again and again (torch CyclicLR; Smith 2017, arXiv 1506.01186).
+// Linear from base to maximum and back, repeatedly (torch CyclicLR; Smith 2017, arXiv 1506.01186).
 LearningRate cyclic(const CyclicOptions& options);
 
-// One of several schedules, for so many steps, which it counts from 0; the last of them goes on.
+// One of several schedules. It runs for `steps` steps, which it counts from 0; the last part has no end.
 struct SchedulePart {
   LearningRate rate;
   std::int64_t steps = 0;
@@ -107,8 +108,8 @@ struct SchedulePart {
 // One after the other (torch SequentialLR): sequential({{linear(0.1, 0, 1, 100), 100}, {exponential(0.1, 0.999)}}).
 LearningRate sequential(std::vector<SchedulePart> parts);
 
-// Rises from zero, then follows `cycles` whole cosine waves between base and zero over the steps up to `total`, and goes on
-// (transformers get_cosine_schedule_with_warmup).
+// Rises from zero, then follows `cycles` whole cosine waves between base and zero over the steps up to `total`, and continues
+// after that (transformers get_cosine_schedule_with_warmup).
 LearningRate warmup_cosine_waves(double base, std::int64_t warmup, std::int64_t total, double cycles);
 
 // Rises to base over `warmup` steps, base * (step + 1) / warmup, then falls with 1 / sqrt(step + 1) (Vaswani et al. 2017,

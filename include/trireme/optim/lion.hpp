@@ -18,8 +18,8 @@ struct LionOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// Steps of one size: the sign of an average of momentum and gradient (Chen et al. 2023, arXiv 2302.06675). Takes a learning
-// rate 3 to 10 times below AdamW's and a weight decay as many times above.
+// Steps by the sign of an average of momentum and gradient, so all elements change by the same amount (Chen et al. 2023, arXiv
+// 2302.06675). Use a learning rate 3 to 10 times smaller than AdamW's and a weight decay as many times larger.
 template <typename P, typename D = Cpu>
 class Lion final : public Optimizer<P, D> {
  public:

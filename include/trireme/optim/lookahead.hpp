@@ -14,18 +14,18 @@ namespace optim {
 
 struct LookaheadOptions {
   std::int64_t interval = 5;  // steps of the optimizer inside
-  double share = 0.5;         // of the way that the slow weights follow
+  double share = 0.5;         // of the distance to the fast weights that the slow weights move
 };
 
-// Slow weights that every few steps go a share of the way to those of another optimizer, which then goes on from there (Zhang
-// et al. 2019, arXiv 1907.08610). Both are of one model, and the optimizer inside outlives this one:
+// Slow weights that every few steps move towards the weights of another optimizer, which then continues from there (Zhang et
+// al. 2019, arXiv 1907.08610). Both must have the same model, and the inner optimizer must outlive this one:
 //
 //   optim::AdamW adamw(net);
 //   optim::Lookahead optimizer(net, adamw, {.interval = 5});
 //   run.add(net, optimizer);
 //
-// The slow weights are a plane over the store, of which every rank keeps all. They begin as the values before the first step.
-// Steps that are left out do not count, but for those that a GPU leaves out while the host goes on. Not in a StepGraph.
+// The slow weights are a plane over the store, which every rank keeps as a whole. They start as the values before the first
+// step. Skipped steps do not count, except those that a GPU skips without telling the host. Not for a StepGraph.
 template <typename P, typename D = Cpu>
 class Lookahead final : public AnyOptimizer {
  public:
@@ -52,7 +52,7 @@ class Lookahead final : public AnyOptimizer {
   LookaheadOptions options_;
   OwnedPlanes planes_;
   int slow_;
-  std::int64_t steps_ = -1;  // since the slow weights moved; below 0: they have not begun
+  std::int64_t steps_ = -1;  // since the slow weights moved; below 0: they have no values yet
 };
 
 template <TypedModel M>

@@ -22,7 +22,7 @@ ExponentialMovingAverage<P, D>::ExponentialMovingAverage(Model& model, const Mov
   require(options.decay >= 0 && options.decay < 1, "a moving average's decay lies in [0, 1), got {}", options.decay);
 }
 
-// The model may get its values, or others, after this was made.
+// Copies the values late, since the model may get its values after this object was made.
 template <typename P, typename D>
 void ExponentialMovingAverage<P, D>::begin() const {
   if (updates_ > 0 || swapped_in_) return;
@@ -47,7 +47,7 @@ void ExponentialMovingAverage<P, D>::visit(const Action& action) const {
 
 template <typename P, typename D>
 void ExponentialMovingAverage<P, D>::update() {
-  require(!swapped_in_, "a moving average was updated while its values are the model's; call swap() first");
+  require(!swapped_in_, "a moving average was updated while it is swapped into the model; call swap() first");
   begin();
   if (++updates_ == 1) return;
   const auto update = static_cast<double>(updates_);
@@ -60,7 +60,7 @@ void ExponentialMovingAverage<P, D>::update() {
 template <typename P, typename D>
 void ExponentialMovingAverage<P, D>::add_to(State& state, const std::string& prefix) {
   const auto check = [this] {
-    require(!swapped_in_, "a moving average was to be saved or loaded while its values are the model's; call swap() first");
+    require(!swapped_in_, "a moving average can't be saved or loaded while it is swapped into the model; call swap() first");
   };
   check();
   void* place = store_.list_plane(state, average_);

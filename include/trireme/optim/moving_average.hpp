@@ -12,12 +12,14 @@ namespace trireme TRIREME_EXPORT {
 namespace optim {
 
 struct MovingAverageOptions {
-  double decay = 0.999;  // of the average in a step
-  bool warms_up = true;  // decay of update 2, 3, ... is at most (1 + update) / (10 + update): early weights are soon forgotten
+  double decay = 0.999;  // factor on the average in each update
+  // Limits the decay of update 2, 3, ... to (1 + update) / (10 + update), so that early weights fade quickly.
+  bool warms_up = true;
 };
 
-// An exponential moving average of a model's trainable parameters, to evaluate or save in their place. A plane over the store,
-// of which every rank keeps all. It is as the values are until the first update, and begins with what they are then.
+// An exponential moving average of a model's trainable parameters, to evaluate or save in their place. It is a plane over the
+// store, which every rank keeps as a whole. Until the first update it equals the values; the first update starts with the
+// values at that time.
 //
 //   optim::ExponentialMovingAverage average(net, {.decay = 0.999});
 template <typename P, typename D = Cpu>
@@ -33,14 +35,14 @@ class ExponentialMovingAverage {
   void swap();
   bool swapped_in() const { return swapped_in_; }
 
-  // What a checkpoint keeps; an error while swapped in, also when the state is saved or loaded.
+  // Adds the average to a checkpoint's state. An error while swapped in, both here and when the state is saved or loaded.
   void add_to(State& state, const std::string& prefix = "moving_average.");
 
-  // [trainable elements], in the store's order; the plane itself, to be looked at.
+  // [trainable elements], in the store's order. It is the plane itself, not a copy: only read it.
   Tensor<T, D> average() const;
 
  private:
-  void begin() const;  // before the first update: takes the values as they are
+  void begin() const;  // before the first update: copies the values
 
   template <typename Action>
   void visit(const Action& action) const;  // action(values, average, count), over the whole trainable range

@@ -21,10 +21,10 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// What the direction of a matrix [rows, cols] is multiplied by, besides the learning rate.
+// Factor on the direction of a matrix [rows, cols], besides the learning rate.
 enum class MuonScale : std::uint8_t {
   by_shape,  // sqrt(max(1, rows / cols)), torch's "original"
-  as_adamw,  // 0.2 * sqrt(max(rows, cols)): steps as long as AdamW's, whose learning rates then fit (torch's "match_rms_adamw")
+  as_adamw,  // 0.2 * sqrt(max(rows, cols)): steps as long as AdamW's, so use AdamW's learning rates (torch's "match_rms_adamw")
 };
 
 struct MuonOptions {
@@ -35,10 +35,11 @@ struct MuonOptions {
   MuonScale scale = MuonScale::by_shape;
   int iterations = 5;                                              // of Newton-Schulz
   std::array<double, 3> coefficients = {3.4445, -4.7750, 2.0315};  // of x, x^3 and x^5
-  bool bfloat16 = true;   // products of the iterations, as torch's; otherwise, and of weights in double, the weights' type
-  double epsilon = 1e-7;  // the smallest norm that divides
-  // AdamW's, of all else: parameters of less than two dims, and groups that do not adapt.
-  double adamw_factor = 1;  // of the learning rate
+  // Computes the iterations in bfloat16, as torch does; false, or with weights in double: in the weights' type.
+  bool bfloat16 = true;
+  double epsilon = 1e-7;  // lower bound for the norm by which it divides
+  // Options of AdamW, which updates parameters of less than two dims and groups that do not adapt.
+  double adamw_factor = 1;  // factor on the learning rate
   double beta1 = 0.9;
   double beta2 = 0.999;
   double adamw_epsilon = 1e-8;
@@ -46,14 +47,15 @@ struct MuonOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// Momentum whose direction, a matrix, is made orthogonal by Newton-Schulz iterations (Jordan et al. 2024, "Muon: an optimizer
-// for hidden layers"); the update of torch.optim.Muon. A parameter of more than two dims is the matrix [first, all others].
-// Embeddings and output layers are better left to AdamW:
+// SGD with momentum that makes the direction of each matrix orthogonal by Newton-Schulz iterations (Jordan et al. 2024, "Muon:
+// an optimizer for hidden layers"). The update of torch.optim.Muon. A parameter of more than two dims is taken as the matrix
+// [first dim, all others]. Embeddings and output layers are better left to AdamW:
 //
 //   optim::Muon optimizer(net, {.learning_rate = 0.02, .groups = {{.pattern = "embed.*", .adapts = false}}});
 //
-// Where ranks share the work of the optimizer, they sum up each direction and each makes all of it orthogonal: Sharding::none
-// is less work. A parameter that a tensor or expert axis splits is refused unless its group does not adapt.
+// Where ranks share the work of the optimizer, they all-reduce each direction, and every rank makes all of it orthogonal:
+// Sharding::none is less work. A parameter that is split over a tensor or expert axis is an error, unless its group does not
+// adapt.
 template <typename P, typename D = Cpu>
 class Muon final : public Optimizer<P, D> {
  public:
@@ -76,7 +78,7 @@ class Muon final : public Optimizer<P, D> {
   Tensor<I, D> iterated(Tensor<I, D> x) const;
 
   MuonOptions options_;
-  int first_moment_;  // of AdamW; the momentum buffer of matrices
+  int first_moment_;  // AdamW's; for matrices the momentum buffer
   int second_moment_;
 };
 
@@ -124,7 +126,7 @@ void Muon<P, D>::update_parameter(const Whole& whole) {
   });
 }
 
-// Of the momentum: [rows, cols], the same on all ranks.
+// The momentum's direction [rows, cols], the same on all ranks.
 template <typename P, typename D>
 auto Muon<P, D>::direction_of(const Whole& whole) const -> Tensor<T, D> {
   const std::int64_t rows = whole.info.shape[0];
@@ -156,7 +158,7 @@ auto Muon<P, D>::orthogonal(const Tensor<T, D>& x) const -> Tensor<T, D> {
   return iterated(x);
 }
 
-// x = (a + b x x^T + c (x x^T)^2) x, again and again; by x^T x where that is the smaller matrix.
+// Repeats x = (a + b x x^T + c (x x^T)^2) x; uses x^T x if that is the smaller matrix.
 template <typename P, typename D>
 template <typename I>
 auto Muon<P, D>::iterated(Tensor<I, D> x) const -> Tensor<I, D> {
@@ -172,7 +174,7 @@ auto Muon<P, D>::iterated(Tensor<I, D> x) const -> Tensor<I, D> {
   for (int iteration = 0; iteration < options_.iterations; ++iteration) {
     ops::matmul(x, x, gram, {.transpose_a = tall, .transpose_b = !tall});
     ops::matmul(gram, gram, polynomial);
-    // Both powers are of what was rounded: iterations make up for one error, not for two that differ.
+    // Computes both powers from the rounded gram: the iterations correct one rounding error, but not two different ones.
     ops::update_elements<ops::ScaledSumUpdate<T>>({.x_factor = b, .y_factor = c}, static_cast<std::size_t>(gram.numel()),
                                                   {cast<T>(gram).data(), polynomial.data()}, D{});
     ops::copy_strided(diagonal, on_diagonal, polynomial, true);

@@ -11,20 +11,21 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// What trainers offer for every optimizer; one that has no such option leaves it alone. What is not given is the optimizer's
-// own.
+// Options that trainers offer for every optimizer. An optimizer ignores options that it does not have, and uses its own
+// defaults for those that are not given.
 struct NamedOptions {
   double learning_rate = 1e-3;
   double weight_decay = 0;
   std::optional<double> beta1 = {};  // decay of the first moment; the momentum of sgd, lars, rmsprop and muon
-  std::optional<double> beta2 = {};  // decay of the second moment; Lion's of the momentum, RMSprop's and Adadelta's smoothing
+  // Decay of the second moment; for Lion of the momentum, for RMSprop and Adadelta the smoothing.
+  std::optional<double> beta2 = {};
   std::optional<double> epsilon = {};
-  bool nesterov = false;  // of sgd
+  bool nesterov = false;  // only for sgd and muon
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
 };
 
-// Those of ops/update/each_optimizer.hpp, adamw and adamw_8bit.
+// The optimizers of ops/update/each_optimizer.hpp, and adamw and adamw_8bit.
 template <typename D = Cpu>
 TRIREME_EXPORT std::vector<std::string> optimizer_names();
 extern template std::vector<std::string> optimizer_names<Cpu>();

@@ -43,7 +43,7 @@ int Optimizer<P, D>::add_plane(std::string name, double value, Home home) {
   return static_cast<int>(planes_.numbers().size()) - 1;
 }
 
-// At the first use: from then on what this rank updates stays the same.
+// At the first use. Afterwards the ranges that this rank updates cannot change.
 template <typename P, typename D>
 void Optimizer<P, D>::make_planes() {
   require(!has_memory_ || store_.shard() == shard_,
@@ -123,7 +123,7 @@ void Optimizer<P, D>::update_parameters(const StepSummary& summary, const Update
   }
 }
 
-// One parameter after the other; then all ranks get the results.
+// Updates one parameter after the other, then sends the results to all ranks.
 template <typename P, typename D>
 void Optimizer<P, D>::update_whole_parameters(const std::vector<Range>& ranges, const StepSummary& summary,
                                               const Scaling& scaling) {
@@ -155,7 +155,7 @@ void Optimizer<P, D>::update_whole_parameters(const std::vector<Range>& ranges, 
   publication->finish();
 }
 
-// Brings the results to all ranks, those of a range while the next is changed.
+// Changes the pieces and sends the results to all ranks: those of one range while the next one is changed.
 template <typename P, typename D>
 void Optimizer<P, D>::change_pieces(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling,
                                     const std::function<void(const Piece&)>& change) {
@@ -192,7 +192,7 @@ auto Optimizer<P, D>::begin_updates(const StepSummary& summary, const UpdateOpti
     const bool stays = rules_.learning_rate * learning_rate_factor(rules_, resolved_[parameter], summary.step) == 0;
     if (used[parameter] && !stays) store_.count_change(static_cast<int>(parameter));
   }
-  const double clip_norm = group_norms_.are_needed() ? 0 : options.clip_norm;  // clip() does it
+  const double clip_norm = group_norms_.are_needed() ? 0 : options.clip_norm;  // clip() applies it
   if constexpr (!on_host) {
     const bool scheduled =
         std::ranges::any_of(rules_.groups, [](const ParameterGroup& group) { return group.schedule != nullptr; });
@@ -284,7 +284,8 @@ void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
   }
 }
 
-// One sum over the ranks for all parameters. Those that a tensor or expert axis does not split are counted by its first rank.
+// Makes one sum over the ranks for all parameters. For parameters that are not split over the tensor or expert axis, only its
+// first rank contributes.
 template <typename P, typename D>
 void Optimizer<P, D>::measure_parameters(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling) {
   const Axis& axis = model_.context().parts();

@@ -24,14 +24,14 @@ namespace optim {
 
 // What an optimizer needs to know before it updates an element.
 enum class Needs : std::uint8_t {
-  nothing,           // updates any range by itself
-  parameter_norms,   // norms of each parameter: measure() comes first, in a pass of its own
-  whole_parameters,  // each parameter by itself, and sums over the ranks that update it: update_parameter() instead of update()
+  nothing,           // can update any range
+  parameter_norms,   // norms of each parameter: measure() is called for all pieces before update()
+  whole_parameters,  // one parameter at a time, with sums over the ranks that update it: update_parameter() instead of update()
 };
 
-// Updates a model's parameters in one pass over the flat store, or over the part of it that is this rank's. Derive from it for
-// an optimizer of your own: update() gets runs of neighbouring elements, with everything that differs between parameters
-// already decided.
+// Updates a model's parameters in one pass over the flat store, or over this rank's part of it. To write your own optimizer,
+// derive from it: update() gets ranges of contiguous elements, each with the learning rate and other settings of its
+// parameters.
 //
 //   class Momentum final : public optim::Optimizer<Float32> {
 //    public:
@@ -49,14 +49,14 @@ enum class Needs : std::uint8_t {
 //     int momentum_ = add_plane("momentum");
 //   };
 //
-// It may be made before or after DataParallel, which decides what is this rank's part: planes get their memory at the first
-// step, or when a checkpoint lists them.
+// An optimizer may be made before or after DataParallel, which decides this rank's part: the memory of planes is allocated at
+// the first step, or when a checkpoint lists them.
 template <typename P, typename D = Cpu>
 class Optimizer : public AnyOptimizer {
  public:
   using T = typename P::Master;
 
-  // Throws where a rule makes no sense or a group's pattern matches no parameter.
+  // Throws if a rule is invalid or a group's pattern matches no parameter.
   Optimizer(Model& model, const ParameterRules& rules, Needs needs = Needs::nothing);
 
   double learning_rate() const final { return rules_.learning_rate; }
@@ -74,66 +74,69 @@ class Optimizer : public AnyOptimizer {
     T* values;
     const T* gradients;
     std::size_t count;
-    std::span<void* const> planes;  // where the optimizer's own planes hold the element `offset` before the first
+    std::span<void* const> planes;  // `offset` elements before the piece, in each of the optimizer's planes: use plane()
     std::int64_t offset;
-    ops::StepOnDevice on_device;  // hand it to the pass over a GPU's elements: it knows what learning_rate and others do not
+    ops::StepOnDevice on_device;  // pass it to GPU kernels: it has the numbers of the step that the host does not know
     double learning_rate;
-    double gradient_scale;  // multiply every gradient by it first
+    double gradient_scale;  // multiply every gradient by it
     double weight_decay;
-    double beta1;  // where the rules have betas
+    double beta1;  // if the rules have betas
     double beta2;
-    bool adapts;                  // the rate follows the parameter's norms, where the optimizer has that
-    std::int64_t step;            // how often these parameters were updated, this time included: 1, 2, ...
+    bool adapts;                  // ParameterGroup::adapts, for LAMB, LARS and others
+    std::int64_t step;            // number of updates of these parameters, including this one: 1, 2, ...
     ops::UpdateSquares* squares;  // with Needs::parameter_norms, in the memory of D
 
-    // The piece's elements of a plane that add_plane() gave; null for no_plane.
+    // The piece's elements in a plane that add_plane() returned; null for no_plane.
     T* plane(int plane) const {
       return plane == no_plane ? nullptr : static_cast<T*>(planes[static_cast<std::size_t>(plane)]) + offset;
     }
   };
   virtual void update(const Piece& piece) = 0;
 
-  // With Needs::whole_parameters: one that some rank used.
+  // A parameter that some rank used, with Needs::whole_parameters.
   struct Whole {
     int index;  // in the store
     const ParameterInfo& info;
     bool adapts;
-    std::int64_t step;  // as Piece has them
+    std::int64_t step;  // as in Piece
     ops::StepOnDevice on_device;
-    // Calls action(piece) for the parts of it that this rank updates, ascending: for none where they are all others'.
+    // Calls action(piece) for the parts of the parameter that this rank updates, ascending; not at all if other ranks update
+    // all of it.
     std::function<void(const std::function<void(const Piece&)>& action)> visit;
   };
-  // All ranks that share the optimizer's work are called for the same parameters in the same order.
+  // Is called on all ranks that share the optimizer's work, for the same parameters in the same order.
   virtual void update_parameter(const Whole&) {}
 
-  // For these ranks the sums of their values, in the memory of D. Collective.
+  // All-reduces `values`, in the memory of D, over the ranks that share the optimizer's work. Collective.
   void sum_over_ranks(std::span<T> values) const {
     if (shard_) shard_->sum_over_ranks(values);
   }
 
-  // With Needs::parameter_norms a piece lies in one parameter, and all are measured before the first is updated: adds the
-  // squares of the piece's values, and of what they are compared with, to *squares. In update() they are those of the whole
-  // parameter, whoever updates it.
+  // With Needs::parameter_norms, a piece lies in one parameter, and all pieces are measured before the first update().
+  // measure() adds the squares of the piece's values, and of the direction that they are compared with, to *squares. In
+  // update(), *squares holds the sums over the whole parameter, from all ranks.
   virtual void measure(const Piece&) {}
 
-  // Before the first update() of a step, on all ranks: look(range, action) shows the pieces of a range that update() will get.
-  // For what several ranks have to find out together; not with Needs::whole_parameters, which has sum_over_ranks().
+  // Is called on all ranks before the first update() of a step, for computations over several ranks. look(range, action) calls
+  // action for the pieces of a range that update() will get. Not called with Needs::whole_parameters, where update_parameter()
+  // can use sum_over_ranks().
   using Look = std::function<void(const Range& range, const std::function<void(const Piece&)>& action)>;
   virtual void prepare(const Look& /*look*/) {}
 
-  // What checkpoints keep besides planes and counts.
+  // Adds to a checkpoint's state what the optimizer has besides planes and counts.
   virtual void add_more_to(State&, const std::string& /*prefix*/) {}
 
-  // An error where the model's values are not those that are trained, for an optimizer that exchanges them: asked before a
-  // step, and before a checkpoint is saved or loaded.
+  // For an optimizer that swaps other values into the model: throws while they are swapped in. Called before a step, and before
+  // a checkpoint is saved or loaded.
   virtual void require_trained_values() const {}
 
-  // Between steps: change(piece) rewrites the values of every piece of all trainable parameters, whose gradients and rates mean
-  // nothing; all ranks get the results. Collective.
+  // Between steps: calls change(piece) for the pieces of all trainable parameters, to rewrite their values; gradients and rates
+  // in the piece are meaningless. All ranks get the results. Collective.
   void rewrite_values(const std::function<void(const Piece&)>& change);
 
-  // A plane over the elements that this rank updates, for moments: its number, for Piece::plane. It begins with `value`.
-  // Checkpoints keep it under this name, which no other plane of this optimizer has. It ends with the optimizer.
+  // Adds a plane over the elements that this rank updates, for moments, and returns its number for Piece::plane. All elements
+  // start as `value`. Checkpoints save it under this name, which must be unique within the optimizer. The plane ends with the
+  // optimizer.
   int add_plane(std::string name, double value = 0, Home home = Home::device);
   static constexpr int no_plane = -1;
 
@@ -145,7 +148,7 @@ class Optimizer : public AnyOptimizer {
  private:
   static constexpr bool on_host = Tensor<T, D>::on_host;
 
-  using Visit = std::function<void(Piece& piece, int parameter)>;  // the first parameter of the piece
+  using Visit = std::function<void(Piece& piece, int parameter)>;  // parameter: the first one of the piece
   struct Scaling {                                                 // of gradients
     double scale = 1;
     bool done = false;  // by clip()
@@ -178,9 +181,9 @@ class Optimizer : public AnyOptimizer {
   Needs needs_;
   std::vector<ResolvedRule> resolved_;  // by parameter
   GroupNorms group_norms_;
-  Tensor<ops::UpdateSquares, D> squares_;  // by parameter, with Needs::parameter_norms; the last is of none
+  Tensor<ops::UpdateSquares, D> squares_;  // by parameter, with Needs::parameter_norms; the last entry is a dummy
   std::vector<std::int64_t> steps_;        // by parameter, where the store lies on the host
-  std::optional<DeviceSteps> on_device_;   // where it lies on a GPU, which decides
+  std::optional<DeviceSteps> on_device_;   // if the store lies on a GPU, which then decides over steps
   std::int64_t skipped_steps_ = 0;
   std::int64_t skipped_in_a_row_ = 0;  // steps that were not finite
 };

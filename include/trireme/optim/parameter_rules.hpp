@@ -15,25 +15,26 @@ namespace optim {
 
 enum class Decay : std::uint8_t {
   all,       // weight decay on every parameter
-  matrices,  // on those of two or more dims: not on biases and norms
+  matrices,  // only on parameters of two or more dims: not on biases and norms
 };
 
-// Parameters that go their own way, by name.
+// Options for the parameters whose names match a pattern.
 struct ParameterGroup {
   std::string pattern;  // * stands for any characters, ? for one, [ab] for one of these: "*.bias", "h.*.ln_*.weight"
   double learning_rate_factor = 1;
-  std::optional<double> weight_decay = {};  // instead of the optimizer's, whatever its Decay says
-  bool adapts = true;                       // LAMB and LARS: false takes the learning rate as it is; Muon: AdamW's step
-  std::optional<double> beta1 = {};         // instead of the optimizer's, where it has betas
+  std::optional<double> weight_decay = {};  // instead of the optimizer's; applies whatever its Decay is
+  bool adapts = true;  // false: LAMB and LARS use the learning rate unchanged, Adafactor absolute steps, Muon AdamW's update
+  std::optional<double> beta1 = {};  // instead of the optimizer's, where it has betas
   std::optional<double> beta2 = {};
-  // Largest L2 norm of this group's gradients by themselves, which then do not count for UpdateOptions::clip_norm; 0: no limit.
+  // Largest L2 norm of this group's gradients; 0: no limit. These gradients then do not count for UpdateOptions::clip_norm.
   std::optional<double> clip_norm = {};
   std::optional<double> clip_value = {};  // instead of UpdateOptions::clip_value; 0: no limit
   bool full_precision = false;            // AdamW8bit: moments in the type of the weights
-  LearningRate schedule = {};  // one more factor of the learning rate, by the number of DataParallel::begin; not in a StepGraph
+  // A further factor on the learning rate, by the step's number in DataParallel::begin; not for a StepGraph.
+  LearningRate schedule = {};
 };
 
-std::string to_text(const ParameterGroup& group);  // all but its pattern: for a comparison between ranks
+std::string to_text(const ParameterGroup& group);  // everything but the pattern, to compare ranks
 
 // How an optimizer treats the parameters. A parameter belongs to the first group whose pattern matches its name.
 struct ParameterRules {
@@ -41,34 +42,34 @@ struct ParameterRules {
   double weight_decay = 0;
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
-  std::optional<double> beta1 = {};  // of an optimizer that has betas: decays of its moments
+  std::optional<double> beta1 = {};  // for an optimizer with betas: decays of its moments
   std::optional<double> beta2 = {};
-  bool quantizes = false;  // of an optimizer that keeps some parameters' state in few bits: groups may have full_precision
+  bool quantizes = false;  // the optimizer keeps state in few bits: groups may set full_precision
 };
 
-// What the rules say of one parameter.
+// The rules for one parameter.
 struct ResolvedRule {
   double learning_rate_factor = 1;
-  int schedule = -1;  // that of this group; below 0: none
+  int schedule = -1;  // index of the group whose schedule applies; below 0: none
   double weight_decay = 0;
   bool adapts = true;
   bool full_precision = false;
-  int clips_with = 0;  // parameters with the same number are clipped by one norm; 0: those without a norm of their own
+  int clips_with = 0;  // parameters with the same number are clipped by one norm; 0: no norm of their own
   std::optional<double> clip_norm = {};
   std::optional<double> clip_value = {};
-  double beta1 = 0;  // of an optimizer that has betas
+  double beta1 = 0;  // for an optimizer with betas
   double beta2 = 0;
 
   bool operator==(const ResolvedRule&) const = default;
 };
 
-// Of the parameters with this rule in a step, of which a schedule may be a function.
+// The factor on the learning rate of parameters with this rule in step `step`, with its schedule.
 double learning_rate_factor(const ParameterRules& rules, const ResolvedRule& rule, std::int64_t step);
 
-// An error unless both betas of the optimizer, as "Adam", lie in [0, 1).
+// An error unless both betas lie in [0, 1). optimizer: its name for the message, as "Adam".
 void require_betas(std::string_view optimizer, double beta1, double beta2);
 
-// By parameter index. A pattern that matches no name is an error.
+// The rules of all parameters, by index. A pattern that matches no name is an error.
 std::vector<ResolvedRule> resolve(const ParameterRules& rules, FlatStore& store);
 
 }  // namespace optim

@@ -10,17 +10,17 @@ namespace trireme TRIREME_EXPORT {
 namespace optim {
 
 struct PlateauOptions {
-  double factor = 0.1;         // of the rate, each time
-  std::int64_t patience = 10;  // results in a row without an improvement that are borne
-  double threshold = 1e-4;     // by which a result is better than the best so far
-  bool relative = true;        // that is a share of the best's magnitude
+  double factor = 0.1;         // multiplies the rate at each reduction
+  std::int64_t patience = 10;  // tolerated results in a row without an improvement
+  double threshold = 1e-4;     // a result is an improvement if it is better than the best so far by more than this
+  bool relative = true;        // threshold is relative to the magnitude of the best result
   bool maximize = false;       // higher results are better: accuracies
   std::int64_t cooldown = 0;   // results after a reduction that are not counted
-  double minimum = 0;          // of the factors together
+  double minimum = 0;          // lower bound of factor()
 };
 
-// Lowers the learning rate where validation no longer improves; the decisions of torch ReduceLROnPlateau (which takes a
-// relative threshold the wrong way round for results below 0).
+// Lowers the learning rate when validation does not improve; the decisions of torch ReduceLROnPlateau, except that a relative
+// threshold is right also for results below 0.
 //
 //   optim::Plateau plateau({.factor = 0.5, .patience = 3});
 //   run.keep([&](State& state) { plateau.add_to(state); });
@@ -28,17 +28,17 @@ struct PlateauOptions {
 //   plateau.update(validation_loss);  // after each validation
 //   step.update(optimizer, {.learning_rate = rate(number) * plateau.factor()});
 //
-// It is a value of each rank: give all ranks the same results, as Run::evaluate and Group::all_reduce return them.
+// Each rank has its own: give all ranks the same results, as Run::evaluate and Group::all_reduce return them.
 class Plateau {
  public:
   explicit Plateau(const PlateauOptions& options = {});
 
-  // One that is inf or nan is no improvement. True where it lowers the factor.
+  // True if it lowers the factor. A result of inf or nan is no improvement.
   bool update(double result);
 
-  double factor() const { return factor_; }  // of the learning rate: 1 at first
+  double factor() const { return factor_; }  // on the learning rate; starts as 1
 
-  // What a checkpoint keeps.
+  // Adds its values to a checkpoint's state.
   void add_to(State& state, const std::string& prefix = "plateau.");
 
  private:
@@ -49,7 +49,7 @@ class Plateau {
   double best_ = 0;
   std::int64_t has_best_ = 0;  // 1 from the first finite result on
   std::int64_t without_improvement_ = 0;
-  std::int64_t cooling_ = 0;  // results left that are not counted
+  std::int64_t cooling_ = 0;  // remaining results that are not counted
 };
 
 }  // namespace optim

@@ -15,14 +15,14 @@ struct RadamOptions {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;              // L2: added to the gradient
-  bool decoupled_weight_decay = false;  // of the weights, as AdamW's
-  bool maximize = false;                // the objective, by the negated gradient
+  bool decoupled_weight_decay = false;  // decay the weights instead, as AdamW
+  bool maximize = false;                // maximizes the objective: negates the gradient
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
 };
 
-// Adam that takes plain momentum's steps until its second moment is of enough updates, and then rectifies its variance: no
-// warm-up is needed (Liu et al. 2020, arXiv 1908.03265). The update of torch.optim.RAdam.
+// Adam that steps by momentum only until the second moment has seen enough updates, and then rectifies the variance, so it
+// needs no warm-up (Liu et al. 2020, arXiv 1908.03265). The update of torch.optim.RAdam.
 template <typename P, typename D = Cpu>
 class Radam final : public Optimizer<P, D> {
  public:

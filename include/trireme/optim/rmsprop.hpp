@@ -35,8 +35,8 @@ class Rmsprop final : public Optimizer<P, D> {
 
   RmspropOptions options_;
   int square_average_;
-  int average_ = Optimizer<P, D>::no_plane;   // unless centered
-  int momentum_ = Optimizer<P, D>::no_plane;  // without momentum
+  int average_ = Optimizer<P, D>::no_plane;   // no plane unless centered
+  int momentum_ = Optimizer<P, D>::no_plane;  // no plane without momentum
 };
 
 template <TypedModel M>

@@ -33,8 +33,7 @@ ScheduleFreeAdamW<P, D>::ScheduleFreeAdamW(Model& model, const ScheduleFreeAdamW
 template <typename P, typename D>
 void ScheduleFreeAdamW<P, D>::require_trained_values() const {
   require(!swapped_in(),
-          "a step or checkpoint of schedule-free AdamW while its average is in the place of the model's values; call "
-          "swap() first");
+          "schedule-free AdamW can't step or be saved while its average is swapped into the model; call swap() first");
 }
 
 template <typename P, typename D>

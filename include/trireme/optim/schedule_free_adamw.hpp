@@ -9,19 +9,19 @@ namespace optim {
 
 struct ScheduleFreeAdamWOptions {
   double learning_rate = 2.5e-3;
-  double beta1 = 0.9;  // above 0: how near to the average gradients are taken
+  double beta1 = 0.9;  // above 0: how close to the average gradients are computed
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;  // decoupled
-  std::int64_t warmup = 0;  // the first updates of a parameter, in which its rate rises
+  std::int64_t warmup = 0;  // number of first updates of a parameter in which its rate rises
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
 };
 
-// AdamW that needs no schedule, since what it learns is the average of its steps (Defazio et al. 2024, arXiv 2405.15682,
-// algorithm 1). Keep the learning rate as it is: warmup is an option, and the average weighs updates as if the rate was one
-// after it. While it trains, the model's values are between the average and the newest step; to evaluate or save the average,
-// swap it in:
+// AdamW without a learning rate schedule: the trained model is the average of its iterates (Defazio et al. 2024, arXiv
+// 2405.15682, algorithm 1). Keep the learning rate constant, since the average assumes that it is constant after warmup; warmup
+// is an option. During training, the model's values lie between the average and the newest iterate. To evaluate or save the
+// average, swap it in:
 //
 //   optim::ScheduleFreeAdamW optimizer(net, {.warmup = 100});
 //   ...
@@ -35,8 +35,8 @@ class ScheduleFreeAdamW final : public Optimizer<P, D> {
 
   explicit ScheduleFreeAdamW(Model& model, const ScheduleFreeAdamWOptions& options = {});
 
-  // Exchanges the model's values for the average, and back to the same bits; meanwhile steps and checkpoints are refused, and
-  // each rank keeps all values of both kinds. Collective.
+  // Replaces the model's values by the average, and back with the same bits. In between, steps and checkpoints are errors, and
+  // each rank holds a copy of all trained values. Collective.
   void swap();
   bool swapped_in() const { return kept_.defined(); }
 
@@ -50,9 +50,9 @@ class ScheduleFreeAdamW final : public Optimizer<P, D> {
 
   FlatStore& store_;
   ScheduleFreeAdamWOptions options_;
-  int offset_;  // of the newest step from the values
+  int offset_;  // plane: newest iterate minus the values
   int second_moment_;
-  Tensor<T, D> kept_;  // the values that are trained, while the average is in their place
+  Tensor<T, D> kept_;  // the trained values, while the average is swapped in
 };
 
 template <TypedModel M>

@@ -10,12 +10,12 @@ namespace trireme TRIREME_EXPORT {
 namespace optim {
 
 struct SharpnessAwareOptions {
-  double radius = 0.05;  // how far values climb: the norm of that step, all parameters together
+  double radius = 0.05;  // L2 norm of the climbing step, over all parameters together
 };
 
-// Sharpness-aware minimization (SAM; Foret et al. 2021, arXiv 2010.01412): the gradients of a step are those of the values a
-// short way up the slope, found by a pass before. The first step is dropped and leaves nothing but its direction; both draw the
-// same random numbers.
+// Sharpness-aware minimization (SAM; Foret et al. 2021, arXiv 2010.01412): a step takes its gradients at values that lie a
+// short way along the gradient of a first pass. The first pass is a step without an update, used only for its gradient. Both
+// passes draw the same random numbers.
 //
 //   optim::SharpnessAware sharpness(net);
 //   {
@@ -29,8 +29,8 @@ struct SharpnessAwareOptions {
 //   sharpness.descend();
 //   step.update(optimizer);
 //
-// Between climb() and descend() the model's values are none to be saved. Every rank keeps a copy of all trainable values. On a
-// GPU the host waits for the norm.
+// Don't save the model between climb() and descend(). Every rank keeps a copy of all trainable values. On a GPU the host waits
+// for the norm.
 template <typename P, typename D = Cpu>
 class SharpnessAware {
  public:
@@ -38,11 +38,11 @@ class SharpnessAware {
 
   explicit SharpnessAware(Model& model, const SharpnessAwareOptions& options = {});
 
-  // values += radius * gradient / |gradient|, after finish() and before the step ends. False where the loss or a gradient is
-  // not finite: then the values stay. Collective.
+  // values += radius * gradient / |gradient|, after finish() and before the step ends. False if the loss or a gradient is not
+  // finite; the values then do not change. Collective.
   bool climb(const StepSummary& summary);
 
-  void descend();  // to the values before climb(), to the same bits
+  void descend();  // restores the values from before climb(), with the same bits
   bool has_climbed() const { return has_climbed_; }
 
  private:

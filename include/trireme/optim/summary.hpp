@@ -12,7 +12,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// The same with numbers that the host knows; it waits for those in the memory of D.
+// The summary with its numbers on the host, which waits for those in a GPU's memory.
 template <typename D>
 StepSummary read(StepSummary summary) {
   if (!summary.on_device) return summary;
@@ -23,8 +23,8 @@ StepSummary read(StepSummary summary) {
   return summary;
 }
 
-// Of a step of one micro-batch on one rank, after its backward pass; of more, DataParallel makes it. On a GPU the numbers stay
-// there, and the host does not wait.
+// The summary of a step of one micro-batch on one rank, after its backward pass; DataParallel makes it for larger steps. On a
+// GPU the numbers stay there, and the host does not wait.
 template <typename T, typename D>
 StepSummary summarize(FlatStore& store, const Loss<T, D>& loss) {
   StepSummary summary{.store = store.serial()};

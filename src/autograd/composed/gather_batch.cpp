@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// Memory for equal parts of all ranks. The collectives part elements at multiples of 16, so each part is as long as that.
+// Memory for equal parts of all ranks. Collectives divide elements at multiples of 16, so each part is padded to one.
 template <typename T, typename D>
 Tensor<T, D> parts_of_ranks(std::int64_t count, const Collectives& axis) {
   return Tensor<T, D>::zeros({axis.size(), (count + 15) / 16 * 16});

@@ -23,7 +23,7 @@ struct Move {
   }
 };
 
-// A slice of dim 0 whose elements are those of x.
+// A slice of dim 0 that shares the elements of x.
 struct ShareRows {
   std::string_view name;
   Shape shape;  // of x
@@ -40,10 +40,10 @@ struct ShareRows {
   }
 };
 
-// A part of x gives way to a source.
+// Replaces a part of x by a source.
 struct Replace {
   std::string_view name;
-  ops::Movement part;  // of x to the source
+  ops::Movement part;  // the part, as a movement from x to the source
   void forward(const auto& x, const auto& source, auto& y) const {
     ops::copy_elements(x, y);
     ops::replace_part(part, source, y);
@@ -143,7 +143,7 @@ Variable<T, D> record_slice(std::string_view function, const Variable<T, D>& x, 
     return record_movement(x, ops::sliced(function, shape, dim, slice));
   }
   const auto [first, count] = ops::slice_of(function, shape[0], slice);
-  if (count == shape[0] && gate.observed()) {  // who looks on tells it from x by its place
+  if (count == shape[0] && gate.observed()) {  // for an observer, x and a view of all of x would be the same value
     return record_movement(x, ops::sliced(function, shape, dim, slice));
   }
   return record(ShareRows{function, shape, slice, dim}, Result<T, D>{.existing = x.value().narrow(first, count)}, x);

@@ -30,7 +30,7 @@ struct Attention {
                 const Tensor<T, D>& out, const Tensor<A, D>& exponentials, const Gradient<T, D>& dq,
                 const Gradient<T, D>& dkv) const {
     Tensor<T, D> of_q(q.shape());
-    // Rows of a cache that are not in use have no gradient.
+    // Unused rows of a cache get a gradient of 0.
     Tensor<T, D> of_kv = kv.defined() ? Tensor<T, D>::zeros(kv.shape()) : Tensor<T, D>();
     ops::scaled_dot_product_attention_backward<T, D>({.options = without_idle_window(q, kv),
                                                       .q = q,
@@ -56,7 +56,7 @@ struct Attention {
   }
 
  private:
-  // A window that holds all keys hides none, and costs something.
+  // Drops a window that covers all keys: it hides none, but costs time.
   template <typename T, typename D>
   ops::AttentionOptions without_idle_window(const Tensor<T, D>& q, const Tensor<T, D>& kv) const {
     const std::int64_t keys = options.keys > 0 ? options.keys : kv.defined() ? kv.dim(1) : q.dim(1);

@@ -31,7 +31,7 @@ void check(std::string_view name, const Shape& x, const Tensor<A, D>& weight, co
           name);
 }
 
-// What the batch norms have in common.
+// Base of the batch norms.
 template <bool relu_>
 struct BatchNormalization {
   static constexpr bool repeatable = false;
@@ -91,7 +91,8 @@ struct BatchNormalization {
     dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::batch_norm_backward(pass, sums, rows, out, accumulate); });
   }
 
-  // Of the batch; updates the running ones. Ranks add up on the host, which waits for a GPU's sums.
+  // Computes the statistics of the batch and updates the running ones. Sums over ranks are computed on the host, which waits
+  // for a GPU's sums.
   template <typename T, typename D, typename A = Accumulate<T>>
   void find_statistics(std::string_view name, const RunningStatistics<A, D>& running, const ops::BatchNormForward<T, D>& pass) {
     const Shape& shape = pass.x.shape();

@@ -19,7 +19,7 @@ struct Cast {
   }
 };
 
-// The arithmetic of operands of one shape; detail::binary_of() has that of others.
+// Arithmetic of operands of equal shape; detail::binary_of() broadcasts others.
 struct Add {
   static constexpr std::string_view name = "add";
   void forward(const auto& a, const auto& b, auto& y) const { ops::add(a, b, y); }

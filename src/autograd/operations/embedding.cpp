@@ -45,7 +45,7 @@ template <typename T, typename D>
 Variable<T, D> embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight,
                          std::optional<std::int32_t> padding) {
   const auto result = [&] {
-    ops::padding_row(padding, weight.shape()[0]);  // refuses what is no row
+    ops::padding_row(padding, weight.shape()[0]);  // throws if padding is not a row
     return Result<T, D>{with_one_more_dim(index.shape(), weight.shape().back())};
   };
   return record(Embedding{padding}, result, kept(index), weight);

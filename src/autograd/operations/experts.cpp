@@ -58,7 +58,7 @@ struct CombineExpertRows {
 
 std::int64_t total(const std::vector<std::int64_t>& counts) { return std::reduce(counts.begin(), counts.end()); }
 
-// Sends never wait, so all ranks first give and then take.
+// Sends never block, so all ranks send first and then receive.
 template <typename T, typename D>
 void send_and_receive(const Tensor<T, D>& x, const RowExchange& exchange, const Collectives& axis, std::string_view name,
                       Tensor<T, D>& y) {

@@ -11,14 +11,14 @@ namespace {
 using ops::Float8Operand;
 using ops::Quantized;
 
-// Of the amaxes of one operand; `update`: they get this one's.
+// The amax history of one operand. update: adds the amax of this call.
 template <typename D>
 struct History {
   Tensor<float, D> amaxes;  // undefined: current scaling
   bool update;
 };
 
-// The transpose is for backward.
+// Quantizes x, with its transpose for backward.
 template <typename F, typename D>
 Quantized<F, D> quantized(const Tensor<bfloat16, D>& x, History<D> history, bool with_transpose = true) {
   const std::int64_t rows = x.shape().rows();
@@ -53,8 +53,8 @@ template <typename D>
 struct Float8Linear {
   static constexpr std::string_view name = "float8_linear";
   static constexpr bool repeatable = false;
-  Float8History<D> history;                 // of dy alone when forward has run
-  Float8Operand<float8_e4m3, D> of_x = {};  // the transposes, which forward leaves to backward alone
+  Float8History<D> history;                 // forward takes those of x and weight; dy's is for backward
+  Float8Operand<float8_e4m3, D> of_x = {};  // transposes that forward keeps for backward
   Float8Operand<float8_e4m3, D> of_weight = {};
 
   void forward(const auto& x, const auto& weight, const auto& bias, auto& y) {

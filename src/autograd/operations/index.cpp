@@ -58,7 +58,7 @@ struct Scatter {
   }
 };
 
-// The gradient of an element goes in equal parts to x and the sources that have its value.
+// x and the sources that equal the result share its gradient equally.
 struct ScatterExtreme {
   static constexpr std::string_view name = "scatter_reduce";
   ScatterReduction reduction;

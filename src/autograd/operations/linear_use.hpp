@@ -5,7 +5,7 @@
 
 namespace trireme {
 
-// What is computed without a tape is not learnt from.
+// Without a tape, linear layers compute for inference.
 inline ops::LinearUse linear_use() { return Tape::current() == nullptr ? ops::LinearUse::inference : ops::LinearUse::training; }
 
 }  // namespace trireme

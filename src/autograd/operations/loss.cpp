@@ -81,7 +81,7 @@ struct CrossEntropy {
   template <typename T>
   void backward(const Tensor<A, D>& dsum, const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                 const Tensor<A, D>& exponentials, const Gradient<T, D>& dlogits) const {
-    // The logits are rarely needed again: their gradient takes their place.
+    // The gradient overwrites the logits, unless others share their storage.
     Tensor<T, D> gradient = logits.shares_storage() ? Tensor<T, D>(logits.shape()) : logits;
     ops::cross_entropy_backward(logits, targets, exponentials, Scalar<A, D>(dsum), gradient, options);
     dlogits.give(std::move(gradient));
@@ -185,7 +185,7 @@ Loss<Accumulate<T>, D> distillation_loss(const Variable<T, D>& student, const Te
   require_operands("distillation_loss", student, teacher);
   require(temperature > 0, "distillation_loss: the temperature is {}, but must be above 0", temperature);
   using A = Accumulate<T>;
-  if constexpr (!std::same_as<T, A>) {  // log-probabilities of a half type would lose what the two differ in
+  if constexpr (!std::same_as<T, A>) {  // in a half type, rounding would hide small differences
     Tensor<A, D> floats(teacher.shape());
     ops::cast(teacher, floats);
     return distillation_loss(cast<A>(student), floats, temperature);

@@ -47,7 +47,7 @@ struct AddLowRank {
  private:
   std::int64_t width() const { return static_cast<std::int64_t>(columns.size()) * rank; }
 
-  // From b to the matrix [out, width] in which each block stands at its outputs and its part of u.
+  // Copies from b to a matrix [out, width], where each block lies at the rows of its outputs and the columns of its part of u.
   std::vector<ops::StridedCopy> blocks_of_b() const {
     std::vector<ops::StridedCopy> copies;
     std::int64_t row = 0;
@@ -62,7 +62,7 @@ struct AddLowRank {
     return copies;
   }
 
-  // That matrix, times the factor.
+  // The matrix of blocks_of_b(), times the factor.
   template <typename T, typename D>
   Tensor<T, D> blocks(const Tensor<T, D>& b) const {
     Tensor<T, D> scaled(b.shape());

@@ -95,7 +95,7 @@ struct LinearGeluLinear {
   }
 
  private:
-  // The gradient of gelu_input, which takes its place when either part of backward first asks for it.
+  // The gradient of gelu_input. The first call computes it and stores it in place of gelu_input.
   const Tensor<T, D>& between(const Tensor<T, D>& dy, const Tensor<T, D>& weight2, Tensor<T, D>& gelu_input) {
     if (!std::exchange(between_known_, true)) {
       Tensor<T, D> gradient(gelu_input.shape());

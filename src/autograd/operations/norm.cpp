@@ -13,13 +13,13 @@
 namespace trireme {
 namespace {
 
-// The backward pass of y = norm(x + residual), whose sum is a result too. `dsum` is the gradient of the sum as far as others
-// used it, pass.dy that of y. Either is undefined where nobody used that result.
+// The backward pass of y = norm(x + residual), which also returns the sum x + residual. `dsum` is the gradient of the returned
+// sum, pass.dy that of y. Either is undefined if that result was not used.
 template <typename T, typename D, typename A, typename Backward>
 void contribute_to_addends(ops::NormBackward<T, D> pass, Tensor<A, D>& dsum, const Gradient<A, D>& dx,
                            const Gradient<T, D>& dresidual, const Gradient<A, D>& dweight, const Gradient<A, D>& dbias,
                            const Backward& backward) {
-  // The gradient of the sum is complete when the norm's is added to it; it then belongs to both addends.
+  // Adds the norm's gradient to dsum, which then is the gradient of both addends.
   Tensor<T, D> rounded;
   if constexpr (!std::same_as<T, A>) {
     if (dresidual.needed()) rounded = Tensor<T, D>(pass.x.shape());
@@ -126,7 +126,7 @@ struct ResidualRmsNorm {
   void describe(Attributes& to) const { to["epsilon"] = epsilon; }
 };
 
-// The norms say which of their operands is undefined.
+// Casts x to float. Keeps an undefined x undefined, so that the norm's own error names it.
 template <typename T, typename D>
 Variable<Accumulate<T>, D> floats_of(const Variable<T, D>& x) {
   return x.value().defined() ? cast<Accumulate<T>>(x) : Variable<Accumulate<T>, D>();
@@ -142,7 +142,7 @@ Variable<T, D> record_last_dim(const Variable<A, D>& x, const Variable<A, D>& we
   return record(LayerNorm{epsilon}, results, kept(x), kept(optional(weight)), optional(bias));
 }
 
-// The last dims of x as one, and so those of weight and bias.
+// Joins the last `dims` dims of x, weight and bias into one.
 template <typename T, typename D, typename A = Accumulate<T>>
 Variable<T, D> record_layer_norm(const Variable<A, D>& x, const Variable<A, D>& weight, const Variable<A, D>& bias,
                                  double epsilon, int dims) {

@@ -4,7 +4,7 @@
 
 namespace trireme {
 
-// Calls backward(pass) once, with the gradients of weight and bias among its results where they are needed.
+// Calls backward(pass) once; it also computes the gradients of weight and bias if they are needed.
 template <typename Pass, typename A, typename D, typename Backward>
 void contribute_to_weights(Pass& pass, const Gradient<A, D>& dweight, const Gradient<A, D>& dbias, const Backward& backward) {
   const auto with_bias = [&] {

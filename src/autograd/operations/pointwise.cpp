@@ -6,7 +6,7 @@
 namespace trireme {
 namespace {
 
-// Contributes a gradient of the result's shape to an operand that may have been repeated to it.
+// Contributes a gradient of the result's shape to an operand that may have been broadcast to it.
 template <typename T, typename D>
 void contribute_sum(const Tensor<T, D>& gradient, const Gradient<T, D>& dx, double factor = 1) {
   if (!dx.needed()) return;

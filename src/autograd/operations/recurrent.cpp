@@ -15,25 +15,25 @@ namespace {
 
 using ops::RecurrentCell;
 
-// Of both directions, or the only one.
+// One tensor for each direction.
 template <typename T, typename D>
 using Each = std::vector<Tensor<T, D>>;
 template <typename T, typename D>
 using GradientOfEach = std::vector<Gradient<T, D>>;
 
-// The states [directions, batch, hidden] of one direction, sharing the elements.
+// One direction of the states [directions, batch, hidden], sharing the elements.
 template <typename T, typename D>
 Tensor<T, D> state_of(const Tensor<T, D>& states, std::size_t direction) {
   if (!states.defined()) return {};
   return states.narrow(static_cast<std::int64_t>(direction), 1).reshape({states.dim(1), states.dim(2)});
 }
 
-// What the cells have in common. Their results are one step of backward, which runs when the gradients of all are complete.
+// Base of the cells. All results are recorded as one operation: backward runs when the gradients of all of them are complete.
 template <typename T, typename D>
 struct RecurrentLayer {
   static constexpr std::string_view name = "recurrent_layer";
 
-  // Of each direction; forward leaves them to backward, which overwrites the gates.
+  // What forward keeps of each direction for backward, which overwrites the gates.
   struct Steps {
     Tensor<T, D> gates;
     Tensor<T, D> inner;

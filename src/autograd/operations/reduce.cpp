@@ -22,7 +22,7 @@ void describe_reduction(const ops::ReductionOptions& options, Attributes& to) {
   if (options.kind == ops::Reduction::norm_inf) to["p"] = std::numeric_limits<double>::infinity();
 }
 
-// Those whose gradient does not depend on the elements.
+// Reductions whose gradient does not depend on the elements.
 struct SumOrMean {
   std::string_view name;
   ops::ReductionOptions options;

@@ -54,7 +54,7 @@ struct Cumprod {
   void describe(Attributes& to) const { to["dim"] = std::int64_t{dim}; }
 };
 
-// Records an operation whose results are the values and their indices, which backward() reads and the caller gets too.
+// Records an operation that results in values and indices. backward() reads the indices, and the caller gets them too.
 template <typename T, typename D, typename O>
 Indexed<Variable<T, D>, D> with_indices(O operation, const Variable<T, D>& x, const auto& shape_of_results) {
   Tensor<std::int64_t, D> indices;

@@ -10,7 +10,7 @@
 namespace trireme {
 namespace {
 
-// function(x) over the last dim, applied to another one.
+// Applies a function of the last dim to dim `dim`.
 template <typename T, typename D, typename Function>
 Variable<T, D> over_dim(const Variable<T, D>& x, int dim, const Function& function) {
   if (dim == -1 || dim == x.shape().size() - 1) return function(x);

@@ -6,7 +6,7 @@
 namespace trireme {
 namespace {
 
-// Lies where it lies in a block, which lives as long.
+// Returns a place within an existing block as memory, and keeps the block alive.
 class InBlock final : public device::MemoryResource {
  public:
   InBlock(std::shared_ptr<device::Storage> block, std::size_t begin) : block_(std::move(block)), begin_(begin) {}

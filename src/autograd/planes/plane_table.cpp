@@ -9,20 +9,20 @@
 namespace trireme {
 namespace {
 
-constexpr std::int64_t staged_elements = 1 << 20;  // of a plane that a visit brings to a GPU at once
+constexpr std::int64_t staged_elements = 1 << 20;  // elements of a plane that a visit copies to a GPU at once
 
 }  // namespace
 
 int PlaneTable::add(std::string name, const PlaneOptions& options, std::uint64_t owner) {
   if (options.home == Home::file) {
     throw Error({.code = ErrorCode::not_available,
-                 .message = "a plane was to lie in a file, which this version has no way to do",
+                 .message = "planes in a file (Home::file) are not implemented",
                  .name = std::move(name),
                  .hint = "give it Home::host or Home::device"});
   }
   require(options.initial == 0 || options.dtype == DType::float32 || options.dtype == DType::float64,
-          "plane {} of {} was to begin with {}: one that is not of float32 or float64 begins with 0", name,
-          name_of(options.dtype), options.initial);
+          "plane {} of {} has the initial value {}: only planes of float32 and float64 may start with another value than 0",
+          name, name_of(options.dtype), options.initial);
   for (const Entry& entry : entries_) {
     require(entry.removed || entry.owner != owner || entry.name != name,
             "plane {} was added twice by the same owner: give the second one another name", name);
@@ -41,12 +41,13 @@ void PlaneTable::remove(int plane) {
 void PlaneTable::refuse(int plane) const {
   const auto place = static_cast<std::size_t>(plane);
   const bool removed = plane >= 0 && place < entries_.size();
-  throw Error({.code = ErrorCode::invalid_argument,
-               .message = removed
-                              ? fmt::format("plane {} of the store was used after its owner, as an optimizer, had ended", plane)
-                              : fmt::format("the store has no plane {}, only {} were ever added", plane, entries_.size()),
-               .name = removed ? entries_[place].name : "",
-               .hint = "use the number that add_plane() returned, as long as the plane's owner lives"});
+  throw Error(
+      {.code = ErrorCode::invalid_argument,
+       .message = removed
+                      ? fmt::format("plane {} of the store was used after its owner, such as an optimizer, had ended", plane)
+                      : fmt::format("the store has no plane {}, only {} were ever added", plane, entries_.size()),
+       .name = removed ? entries_[place].name : "",
+       .hint = "use the number that add_plane() returned, as long as the plane's owner lives"});
 }
 
 void PlaneTable::lay_out(std::int64_t numel, std::int64_t trainable_numel, std::vector<Range> parts) {
@@ -159,13 +160,13 @@ PlaneTable::Walk::Walk(PlaneTable& table, std::span<const int> planes) : table_(
 }
 
 void PlaneTable::Walk::require_here(const Range& range) const {
-  require(range.count() >= 0, "elements [{}, {}) were to be visited, which end before they begin", range.begin, range.end);
+  require(range.count() >= 0, "elements [{}, {}) can't be visited: the range ends before it begins", range.begin, range.end);
   if (range.count() == 0) return;
   for (const Column& column : columns_) {
     const bool sharded = column.extent == Extent::shard && table_.shard_ != nullptr;
     const std::int64_t end = column.extent == Extent::all ? table_.all_.end : table_.trainable_.end;
     require(sharded ? table_.held(range) != nullptr : range.begin >= 0 && range.end <= end,
-            "elements [{}, {}) were to be visited, but plane {} holds {}", range.begin, range.end, table_.name(column.plane),
+            "elements [{}, {}) can't be visited: plane {} holds {}", range.begin, range.end, table_.name(column.plane),
             sharded ? std::string("only what this rank updates: visit the ranges of the store's shard")
                     : fmt::format("only [0, {}) of the store", end));
   }

@@ -19,7 +19,7 @@
 namespace trireme {
 namespace {
 
-// Rows that the axis can share out: equal parts whose bounds are those of the collectives, multiples of 16 elements.
+// Requires rows that the axis can divide into equal parts of a multiple of 16 elements, as the collectives do.
 void require_shared_rows(std::int64_t rows, std::int64_t width, const Collectives& axis) {
   require(divides_rows(rows, width, axis),
           "sequence parallelism of {} ranks can't share out {} rows of {} elements: every rank needs equally many rows, of a "
@@ -40,7 +40,7 @@ Shape all_rows_of(const Shape& own, const Collectives& axis) {
   return all;
 }
 
-// All rows of what each rank has a part of.
+// Gathers all rows from the ranks' own rows.
 template <typename T, typename D>
 void gather(const Tensor<T, D>& own, const Collectives& axis, std::string_view name, Tensor<T, D>& all) {
   device::copy_bytes(D{}, own_rows(all, axis).data(), D{}, own.data(), own.span().size_bytes());
@@ -53,14 +53,14 @@ Tensor<T, D> gathered(const Tensor<T, D>& own, const Collectives& axis, std::str
   return all;
 }
 
-// What is left of the rows of a sum: in a sequence-parallel model those of this rank.
+// The shape of a sum over the ranks: in a sequence-parallel model this rank's rows of it.
 Shape summed_shape(const Shape& all, const Collectives& axis, bool sequence_parallel) {
   if (!sequence_parallel) return all;
   require_shared_rows(all.rows(), all.back(), axis);
   return {all.rows() / axis.size(), all.back()};
 }
 
-// Parts of a sum on their way to the rows' owners, or to all ranks.
+// A running reduce-scatter of a sum to the owners of its rows, or all-reduce to all ranks.
 template <typename T, typename D>
 class Summation {
  public:
@@ -74,7 +74,7 @@ class Summation {
     pending_.wait_on_stream();
     return sequence_parallel_ ? own_rows(sum_, axis_).clone() : sum_;
   }
-  void wait_for(Tensor<T, D>& y) {  // the same in y, which may be the part
+  void wait_for(Tensor<T, D>& y) {  // the same, into y, which may be the part itself
     pending_.wait_on_stream();
     if (sequence_parallel_) {
       device::copy_bytes(D{}, y.data(), D{}, own_rows(sum_, axis_).data(), y.span().size_bytes());
@@ -140,7 +140,7 @@ struct RowParallelLinear {
   static constexpr bool repeatable = false;
   const Collectives& axis;
   bool sequence_parallel;
-  // All rows of the gradient, gathered for the input's gradient, read once more for that of the weight.
+  // All rows of the output's gradient, gathered for the input's gradient and used again for the weight's.
   Tensor<T, D> all = {};
 
   void forward(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<A, D>& bias, Tensor<T, D>& y) const {
@@ -194,7 +194,7 @@ struct VocabParallelCrossEntropy {
   void forward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, Scalar<double, D>& target_weight,
                Tensor<A, D>& sum, Tensor<A, D>& exponentials) const {
     const std::int64_t rows = targets.numel();
-    // Each rank's exponentials and, in the last row, the logits of the targets: one sum tells all of them to all.
+    // Each rank's exponentials and, in the last row, the logits of the targets: one all-reduce gives all of them to all ranks.
     Tensor<A, D> parts = Tensor<A, D>::full({2 * axis.size() + 1, rows}, A(0));
     Tensor<A, D> own = parts.narrow(2 * axis.rank(), 2);
     Tensor<A, D> of_targets = parts.narrow(2 * axis.size(), 1).reshape({rows});
@@ -207,7 +207,7 @@ struct VocabParallelCrossEntropy {
   template <typename T, typename D, typename A = Accumulate<T>>
   void backward(const Tensor<A, D>& dsum, const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                 const Tensor<A, D>& exponentials, const Gradient<T, D>& dlogits) const {
-    // As in cross_entropy the gradient takes the place of the logits.
+    // As in cross_entropy, the gradient overwrites the logits.
     Tensor<T, D> gradient = logits.shares_storage() ? Tensor<T, D>(logits.shape()) : logits;
     ops::partial_cross_entropy_backward(logits, targets, held, exponentials, Scalar<A, D>(dsum), gradient);
     dlogits.give(std::move(gradient));

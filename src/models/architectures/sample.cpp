@@ -20,7 +20,7 @@ void check(const std::vector<TokenText>& prompts, const GenerateOptions& options
   require(Tape::current() == nullptr, "generate() records nothing: call it without a tape");
 }
 
-// Sets to 0 what top_k tokens are likelier than.
+// Keeps the top_k largest weights, and those equal to the last of them; sets the others to 0.
 void keep_top_k(std::vector<double>& weights, std::int64_t top_k) {
   if (top_k == 0 || std::cmp_greater_equal(top_k, weights.size())) return;
   std::vector<double> sorted = weights;
@@ -31,7 +31,7 @@ void keep_top_k(std::vector<double>& weights, std::int64_t top_k) {
   }
 }
 
-// Sets to 0 all but the most likely tokens that have top_p of the total between them; of equal ones the first.
+// Keeps the most likely tokens that together have top_p of the total, the first of equal ones; sets the others to 0.
 void keep_top_p(std::vector<double>& weights, double top_p) {
   if (top_p == 1) return;
   std::vector<std::size_t> order;

@@ -27,7 +27,7 @@ std::vector<std::string> targets_of(const ConfigFile& config) {
   return config.texts("target_modules").value_or(std::vector<std::string>{});
 }
 
-// Ways to draw first values, as far as they leave the model's own weights as they are.
+// Accepts only initializations that leave the model's own weights unchanged.
 void check_first_values(const ConfigFile& config) {
   const nlohmann::json* way = config.value("init_lora_weights");
   if (way == nullptr || way->is_boolean() || *way == "gaussian" || *way == "orthogonal" || *way == "eva") return;
@@ -47,7 +47,7 @@ void refuse_others(const ConfigFile& config) {
   config.refuse_unknown();
 }
 
-// The parts of a packed layer have tensors of their own.
+// Each part of a packed layer has its own tensors.
 nn::WeightsFormat format_of(const Model& model, DType dtype) {
   const std::int64_t rank = model.context().lora->rank;
   const auto parts = [&model, rank](const std::string& parameter) {

@@ -9,7 +9,7 @@
 
 namespace trireme::models {
 
-// What files of transformers call the parts of an nn::TransformerEncoderLayer; linear1 and linear2 are intermediate.dense and
+// Names of the parts of an nn::TransformerEncoderLayer in files of transformers; linear1 and linear2 are intermediate.dense and
 // output.dense in all of them.
 struct EncoderNames {
   std::string_view query_key_value;  // before "query", "key" and "value"
@@ -18,7 +18,7 @@ struct EncoderNames {
   std::string_view norm2;
 };
 
-// The tensors of a parameter of a block, whose name begins with `list` and a number; of another parameter nothing.
+// The tensors of a block's parameter, whose name begins with `list` and a number; empty for other parameters.
 std::vector<nn::StoredRows> encoder_parts(const std::string& parameter, std::string_view list, const EncoderNames& names,
                                           std::int64_t width);
 

@@ -13,7 +13,7 @@ std::int64_t hidden_of(const LlamaOptions& options) {
 
 bool is_mixtral(const LlamaOptions& options) { return !options.query_key_norm && options.experts.shared_hidden == 0; }
 
-// All layers have experts, and no window.
+// Requires that all layers have experts, and none has a window.
 void refuse_other_layers(const ConfigFile& config) {
   config.expect("decoder_sparse_step", 1);
   config.expect("mlp_only_layers", nlohmann::json::array());
@@ -81,7 +81,7 @@ void add_experts(const LlamaOptions& options, const std::string& type, nlohmann:
   config["num_experts_per_tok"] = experts.top_k;
   config["output_router_logits"] = experts.auxiliary_loss > 0;
   config["router_aux_loss_coef"] = experts.auxiliary_loss > 0 ? experts.auxiliary_loss : options.unused_auxiliary_loss;
-  // A qwen3_moe has both names: transformers 4 and 5 may read another one.
+  // A qwen3_moe gets both names, since transformers 4 and 5 read different ones.
   if (type != "mixtral") config["num_experts"] = experts.count;
   if (type != "qwen2_moe") config["num_local_experts"] = experts.count;
   if (type == "mixtral") {

@@ -25,7 +25,7 @@ constexpr std::array<std::pair<std::string_view, Family>, 12> families{{{"llama"
                                                                         {"vit", Family::vit},
                                                                         {"deit", Family::vit}}};
 
-// hint_of(family): of one that is known and not taken.
+// hint_of(family): the hint for a known family that is not accepted.
 Family family_in(const ConfigFile& config, const auto& is_taken, const auto& hint_of) {
   const std::string type = config.text("model_type");
   std::string hint;
@@ -35,7 +35,7 @@ Family family_in(const ConfigFile& config, const auto& is_taken, const auto& hin
     if (known == type) hint = hint_of(family);
     if (is_taken(family)) taken.push_back(known);
   }
-  require(!taken.empty(), "family_of() is asked for none of all families");
+  require(!taken.empty(), "family_of() refuses all families");
   const std::string_view last = taken.back();
   taken.pop_back();
   config.refuse("model_type", taken.empty() ? std::string(last) : fmt::format("{} or {}", fmt::join(taken, ", "), last), hint);

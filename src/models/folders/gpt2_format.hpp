@@ -4,7 +4,7 @@
 
 namespace trireme::models {
 
-// Of a Gpt in files of GPT2LMHeadModel.
+// The format of a Gpt in files of GPT2LMHeadModel.
 nn::WeightsFormat gpt2_format(DType dtype);
 
 }  // namespace trireme::models

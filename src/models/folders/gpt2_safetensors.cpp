@@ -13,7 +13,7 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
   return std::any_of(endings.begin(), endings.end(), [name](std::string_view ending) { return name.ends_with(ending); });
 }
 
-// Tensors that files hold beside the parameters.
+// Tensors in files that are not parameters.
 bool is_beside_gpt2(std::string_view name) { return ends_with_any(name, {".attn.bias", ".attn.masked_bias"}); }
 
 }  // namespace
@@ -37,7 +37,7 @@ GptOptions gpt2_options(const Location& path) {
     const SafetensorsEntry& entry = nn::stored_tensor(file, name, format);
     if (entry.shape.size() == 2 && entry.shape[0] > 0 && entry.shape[1] > 0) return entry.shape;
     throw Error({.code = ErrorCode::invalid_argument,
-                 .message = "a tensor of the file is no matrix",
+                 .message = "a tensor of the file is not a matrix",
                  .name = entry.name,
                  .path = path.string(),
                  .had = entry.shape.str(),
@@ -47,7 +47,7 @@ GptOptions gpt2_options(const Location& path) {
   const std::int64_t width = tokens[1];
   const std::int64_t layers = std::max<std::int64_t>(
       1, std::ranges::count_if(file.tensors(), [](const auto& entry) { return entry.name.ends_with(".ln_1.weight"); }));
-  // So that a model of these sizes takes little more memory than the file has bytes.
+  // Checks a large tensor of each layer, so that a model of these sizes takes little more memory than the file has bytes.
   for (std::int64_t layer = 0; layer < layers; ++layer) {
     nn::require_fits(file, nn::stored_tensor(file, fmt::format("transformer.h.{}.mlp.c_fc.weight", layer), format),
                      {width, 4 * width});

@@ -13,11 +13,11 @@ constexpr EncoderNames names_in_bert{.query_key_value = "attention.self.",
                                      .norm1 = "attention.output.LayerNorm",
                                      .norm2 = "output.LayerNorm"};
 
-// What files hold beside the parameters: places in older versions, and what tells whether a sentence follows another.
+// Tensors in files that are not parameters: position ids of older versions, and the next-sentence head.
 bool is_beside_bert(std::string_view name) {
   return name == "bert.embeddings.position_ids" || name.starts_with("cls.seq_relationship.");
 }
-// The pooler is the classifier's, and the decoder, which is the token embedding, of the masked-language head.
+// Only the classifier has the pooler. Only the masked-language head has the decoder, which is the token embedding.
 bool is_beside_masked_bert(std::string_view name) { return is_beside_bert(name) || name.starts_with("bert.pooler."); }
 bool is_beside_classifier(std::string_view name) {
   return is_beside_bert(name) || name.starts_with("cls.predictions.decoder.");
@@ -40,7 +40,7 @@ nn::WeightsFormat format_of(const BertOptions& options, DType dtype) {
                 {.name = "cls.predictions.decoder.bias", .of = "cls.predictions.bias"}};
   }
   return {.passed_over = options.classes > 0 ? is_beside_classifier : is_beside_masked_bert,
-          .optional_prefix = "bert.",  // which a BertModel lacks
+          .optional_prefix = "bert.",  // missing in a BertModel
           .older_name = older_name,
           .repeated = std::move(repeated),
           .parts = [width = options.width](const std::string& parameter) -> std::vector<nn::StoredRows> {
@@ -86,7 +86,7 @@ BertOptions bert_options(const Location& path) {
   config.expect("tie_word_embeddings", true);
   config.expect("position_embedding_type", "absolute");
   config.ignore({"pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
-                 "directionality"});  // of the first BERTs, which nobody reads
+                 "directionality"});  // of the first BERTs; transformers does not read them
   refuse_the_rest(config);
   return options;
 }

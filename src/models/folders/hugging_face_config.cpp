@@ -48,11 +48,11 @@ RotaryScaling yarn_scaling(const ConfigFile& rope, std::int64_t longest) {
   return scaling;
 }
 
-// What "rope_parameters" of transformers 5 says, or "rope_scaling" of all versions.
+// Reads "rope_parameters" of transformers 5, or "rope_scaling" of all versions.
 RotaryScaling scaling_of(const ConfigFile& rope, std::int64_t longest) {
   const std::string type = rope.text_or("rope_type", rope.text_or("type", "default"));
   rope.expect("partial_rotary_factor", 1.0);
-  rope.ignore({"rope_theta", "original_max_position_embeddings", "finetuned"});  // the last: whether it was trained so
+  rope.ignore({"rope_theta", "original_max_position_embeddings", "finetuned"});  // finetuned: trained with the scaling
   RotaryScaling scaling;
   if (type == "linear") {
     scaling = {.kind = RotaryScalingKind::linear, .factor = rope.number("factor")};
@@ -68,8 +68,8 @@ RotaryScaling scaling_of(const ConfigFile& rope, std::int64_t longest) {
   return scaling;
 }
 
-// Positions that a scaling is made for: configs may leave max_position_embeddings as it was before. Of a linear one it is
-// always the number before.
+// The number of positions with a scaling. Configs may leave max_position_embeddings at the number before scaling; with a linear
+// scaling they always do.
 std::int64_t positions_of(const RotaryScaling& scaling, std::int64_t said) {
   const auto times_factor = [&scaling](double positions) {
     constexpr double most = 1LL << 40;
@@ -78,7 +78,7 @@ std::int64_t positions_of(const RotaryScaling& scaling, std::int64_t said) {
   switch (scaling.kind) {
     case RotaryScalingKind::none: return said;
     case RotaryScalingKind::linear: return times_factor(static_cast<double>(said));
-    case RotaryScalingKind::llama3:  // reaches further than its models were trained for
+    case RotaryScalingKind::llama3:  // factor * trained_positions may exceed what a model was trained for
       if (static_cast<double>(said) > scaling.trained_positions) return said;
       break;
     case RotaryScalingKind::yarn: break;
@@ -86,7 +86,7 @@ std::int64_t positions_of(const RotaryScaling& scaling, std::int64_t said) {
   return std::max(said, times_factor(scaling.trained_positions));
 }
 
-// What positions_of() makes these of.
+// The inverse of positions_of().
 std::int64_t said_positions(const LlamaOptions& options) {
   const RotaryScaling& scaling = options.rotary_scaling;
   if (scaling.kind != RotaryScalingKind::linear) return options.block;
@@ -99,7 +99,7 @@ double base_of(const ConfigFile& config, double otherwise) {
   return base;
 }
 
-// Where both stand there, transformers takes the older one, and nothing of the other.
+// If a config has both keys, transformers uses only the older one, rope_scaling.
 void read_rotary(const ConfigFile& config, double otherwise, LlamaOptions& options) {
   options.rotary_base = base_of(config, otherwise);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
@@ -114,8 +114,8 @@ void read_rotary(const ConfigFile& config, double otherwise, LlamaOptions& optio
   config.ignore({"rope_scaling", "rope_parameters"});
 }
 
-// A window of all layers, which mistral has unless it is null and mixtral where it is given, or of some, which Qwen says by a
-// flag, and then from which layer on or in which ones.
+// Reads the window. mistral has one in all layers unless it is null, mixtral only if it is given. Qwen has a flag for it, and
+// says from which layer on or in which layers it applies.
 void read_window(const ConfigFile& config, const std::string& type, LlamaOptions& options) {
   constexpr std::int64_t standard = 4096;
   const bool is_qwen = type.starts_with("qwen");
@@ -142,7 +142,7 @@ void read_window(const ConfigFile& config, const std::string& type, LlamaOptions
   options = with_plain_windows(options);
 }
 
-// By absence a model_type's own number, by null that of the heads.
+// If the key is absent, the default of the model_type; if it is null, the number of heads.
 int kv_heads_of(const ConfigFile& config, const std::string& type, int heads) {
   const int standard = type == "mistral" || type == "mixtral" ? 8
                        : type == "qwen2_moe"                  ? 16
@@ -204,7 +204,7 @@ LlamaOptions llama_options(const Location& path) {
     }
   }
   config.ignore({"sliding_window", "use_sliding_window"});
-  // Dropout that no Llama of transformers has, and of a classifier.
+  // Dropout that no Llama of transformers has, or that belongs to a classifier.
   config.ignore({"classifier_dropout", "attention_probs_dropout_prob", "attn_pdrop", "embd_pdrop", "hidden_dropout",
                  "hidden_dropout_prob", "resid_pdrop"});
   refuse_the_rest(config);
@@ -232,7 +232,7 @@ std::string name_of_kind(RotaryScalingKind kind) {
   return "yarn";
 }
 
-// As all versions of transformers read it; none: null.
+// The JSON that all versions of transformers read; null for no scaling.
 nlohmann::ordered_json rope_json(const RotaryScaling& scaling) {
   if (scaling.kind == RotaryScalingKind::none) return nullptr;
   nlohmann::ordered_json rope{{"rope_type", name_of_kind(scaling.kind)}, {"factor", scaling.factor}};
@@ -287,7 +287,7 @@ nlohmann::ordered_json config_of(const LlamaOptions& given, DType dtype) {
                                 {"tie_word_embeddings", options.tied},
                                 {"rope_theta", options.rotary_base},
                                 {"rope_scaling", rope_json(options.rotary_scaling)},
-                                {"bos_token_id", nullptr},  // none, unlike what transformers takes where nothing is said
+                                {"bos_token_id", nullptr},  // none; if the key is absent, transformers takes other defaults
                                 {"eos_token_id", nullptr},
                                 {"pad_token_id", nullptr}};
   if (options.experts.count > 0) add_experts(options, type, config);

@@ -6,13 +6,13 @@
 namespace trireme::models {
 namespace {
 
-// Masks and angles of older versions.
+// Tensors of older versions that are not parameters: masks and rotary frequencies.
 bool is_beside_neox(std::string_view name) {
   return name.ends_with(".attention.bias") || name.ends_with(".attention.masked_bias") ||
          name.ends_with(".rotary_emb.inv_freq");
 }
 
-constexpr const char* neox_prefix = "gpt_neox.";  // which a GPTNeoXModel lacks
+constexpr const char* neox_prefix = "gpt_neox.";  // missing in a GPTNeoXModel
 
 // The output layer of a tied model.
 nn::RepeatedTensor neox_head() { return {.name = "embed_out.weight", .of = "gpt_neox.embed_in.weight"}; }
@@ -24,7 +24,7 @@ nn::WeightsFormat format_of(const GptNeoXOptions& options, DType dtype) {
           .dtype = dtype};
 }
 
-// "rope_parameters" of transformers 5; the first versions have options of their own.
+// Reads "rope_parameters" of transformers 5, or rotary_emb_base and rotary_pct of the first versions.
 void read_rotary(const ConfigFile& config, GptNeoXOptions& options) {
   options.rotary_base = config.number_or("rotary_emb_base", 10000);
   options.rotary_share = config.number_or("rotary_pct", 0.25);
@@ -66,7 +66,7 @@ GptOptions gpt_options(const Location& path) {
   config.expect("scale_attn_by_inverse_layer_idx", false);
   config.expect("add_cross_attention", false);
   config.expect("tie_word_embeddings", true);
-  // Of a head that chooses among texts, of GPT-1, and in which order attention computes the same.
+  // Keys of a multiple-choice head, of GPT-1, and of the order in which attention computes the same result.
   config.ignore({"reorder_and_upcast_attn", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
                  "summary_type", "summary_use_proj", "n_ctx", "n_special", "predict_special_tokens"});
   refuse_the_rest(config);
@@ -114,9 +114,9 @@ GptNeoXOptions gpt_neox_options(const Location& path) {
                          .weight_deviation = not_negative(config, "initializer_range", 0.02)};
   if (options.width % options.heads != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
   read_rotary(config, options);
-  config.expect("rope_theta", options.rotary_base);  // beside rotary_emb_base, by some versions
+  config.expect("rope_theta", options.rotary_base);  // some versions write it besides rotary_emb_base
   config.expect("partial_rotary_factor", options.rotary_share);
-  // Dropout that no GPT-NeoX of transformers reads by these names, and of a classifier.
+  // Dropout keys that no GPT-NeoX of transformers reads, or that belong to a classifier.
   config.ignore({"classifier_dropout", "attention_probs_dropout_prob", "hidden_dropout_prob"});
   refuse_the_rest(config);
   return options;
@@ -127,7 +127,7 @@ nn::LoadedWeights load_pretrained(Model& model, const GptNeoXOptions& options, c
   return nn::load_weights({{.prefix = "", .model = model}}, path, format_of(options, DType::float32), load);
 }
 
-// For all versions: the first ones read rotary_pct and rotary_emb_base.
+// All versions of transformers can read it: the first ones read rotary_pct and rotary_emb_base.
 void save_pretrained(Model& model, const GptNeoXOptions& options, const Location& folder, const SavePretrainedOptions& save) {
   nlohmann::ordered_json config{{"architectures", {"GPTNeoXForCausalLM"}},
                                 {"model_type", "gpt_neox"},

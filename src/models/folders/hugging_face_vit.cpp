@@ -16,7 +16,7 @@ constexpr EncoderNames names_in_vit{.query_key_value = "attention.attention.",
                                     .norm2 = "layernorm_after"};
 
 nn::WeightsFormat format_of(const VisionTransformerOptions& options, DType dtype) {
-  return {.optional_prefix = options.distilled ? "deit." : "vit.",  // which a ViTModel lacks
+  return {.optional_prefix = options.distilled ? "deit." : "vit.",  // missing in a ViTModel
           .parts =
               [width = options.width, distilled = options.distilled](const std::string& parameter) {
                 auto parts = encoder_parts(parameter, "vit.encoder.layer.", names_in_vit, width);
@@ -30,7 +30,7 @@ nn::WeightsFormat format_of(const VisionTransformerOptions& options, DType dtype
           .dtype = dtype};
 }
 
-// As transformers' processor of a ViT does what read_image_folder() does; null: nothing is known.
+// A config with which transformers' ViT processor does what read_image_folder() does; null if no normalization is known.
 nlohmann::ordered_json image_processor(const VisionTransformerOptions& options,
                                        const std::optional<data::Normalization>& normalization) {
   if (!normalization) return nullptr;
@@ -55,7 +55,7 @@ std::optional<ConfigFile> processor_of(const Location& folder) {
   return ConfigFile(file, "the config of an image processor");
 }
 
-// A number of pixels is a square's.
+// A single number is the side of a square.
 data::Resizing extents_of(const ConfigFile& processor, const char* key, std::int64_t otherwise) {
   const nlohmann::json* value = processor.value(key);
   if (value == nullptr || !value->is_object()) {
@@ -100,7 +100,7 @@ VisionTransformerOptions vit_options(const Location& path) {
   if (options.width % options.heads != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
   if (options.image_size % options.patch_size != 0) config.refuse("patch_size", "a divisor of image_size");
   config.expect("qkv_bias", true);
-  config.ignore({"encoder_stride", "pooler_act", "pooler_output_size"});  // of parts that a classifier lacks
+  config.ignore({"encoder_stride", "pooler_act", "pooler_output_size"});  // of parts that a classifier does not have
   refuse_the_rest(config);
   return options;
 }
@@ -123,7 +123,7 @@ data::Resizing image_resizing(const Location& folder, std::int64_t image_size) {
   const std::optional<ConfigFile> processor = processor_of(folder);
   if (!processor) return {};
   const ConfigFile& config = *processor;
-  // What is not said is what transformers' processor of this name does.
+  // Missing keys have the defaults of transformers' processor of this kind.
   const std::string kind = config.text_or("image_processor_type", config.text_or("feature_extractor_type", ""));
   const bool of_deit = kind.starts_with("DeiT");
   if (!config.flag_or("do_resize", true)) config.refuse("do_resize", "true");

@@ -89,8 +89,7 @@ bool is_tied(const ConfigFile& config, const Location& folder, const nn::Repeate
 
 void refuse_the_rest(const ConfigFile& config) {
   if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
-  // Where the model comes from and which program made the folder, the names of classes among it: model_type says what is
-  // computed.
+  // The origin of the model and the program that wrote the folder, with its class names: model_type says what is computed.
   config.ignore({"architectures",
                  "_name_or_path",
                  "name_or_path",
@@ -112,8 +111,8 @@ void refuse_the_rest(const ConfigFile& config) {
                  "transformers.js_config",
                  "unsloth_fixed",
                  "unsloth_version"});
-  // What a tokenizer and a text are told: numbers of special tokens, and how long texts are cut. Positions have keys of their
-  // own.
+  // For tokenizers and texts: numbers of special tokens, and the length to which texts are cut. The number of positions has its
+  // own keys.
   config.ignore({"bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "sep_token_id", "cls_token_id",
                  "mask_token_id", "decoder_start_token_id", "tokenizer_class", "prefix", "max_seq_len", "max_seq_length",
                  "max_sequence_length", "model_max_length", "tokenizer_model_max_length", "tokenizer_padding_side"});
@@ -144,10 +143,9 @@ void refuse_the_rest(const ConfigFile& config) {
                  "top_k",
                  "top_p",
                  "typical_p"});
-  // The names of classes, and how a loss is chosen by them: where there is a classifier, its reader asks for them first.
+  // Labels of a classifier and the choice of its loss. The reader of a classifier has read them before.
   config.ignore({"id2label", "label2id", "num_labels", "_num_labels", "problem_type"});
-  // How and in which type the same numbers are computed, kept and handed out. By pretraining_tp products are cut into parts
-  // that are put together again.
+  // How and in which type the same results are computed, kept and returned. pretraining_tp splits matrix products into parts.
   config.ignore({"dtype",
                  "torch_dtype",
                  "use_bfloat16",

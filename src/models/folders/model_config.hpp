@@ -13,33 +13,33 @@
 
 namespace trireme::models {
 
-// Of the folder of a model, or the file that is named.
+// The config.json of a model's folder, or the file at `path`.
 ConfigFile config_at(const Location& path);
 
-// Refuses a model_type of another family.
+// Throws if the model_type is of another family.
 void require_family(const ConfigFile& config, Family wanted);
 
-// What a config calls the function between the layers of an MLP, and back.
+// The activation of an MLP by its name in a config, and the other way round.
 ops::Activation activation_of(const ConfigFile& config, std::string_view key, ops::Activation otherwise);
 std::string name_of_activation(ops::Activation activation);
 
 double not_negative(const ConfigFile& config, std::string_view key, double otherwise);
 double probability_of(const ConfigFile& config, std::string_view key, double otherwise);
-// From 1 to 100,000; otherwise: of a key that is absent or null, 0: that is refused.
+// A number from 1 to 100,000. otherwise: used if the key is absent or null; 0: that is an error.
 int count_of(const ConfigFile& config, std::string_view key, int otherwise = 0);
 
-// The names of a classifier's classes, by "id2label"; none where it says nothing of them. Back, with standard names for none,
-// LABEL_0 and so on.
+// labels_of() reads the names of a classifier's classes from "id2label"; empty if it is absent. add_labels() writes them, or
+// standard names (LABEL_0, LABEL_1, ...) if there are none.
 std::vector<std::string> labels_of(const ConfigFile& config);
 bool are_standard(const std::vector<std::string>& labels);
 void add_labels(nlohmann::ordered_json& config, const std::vector<std::string>& labels, std::int64_t classes);
 
-// Whether the output layer is the token embedding: as the config says, unless the folder holds another one. transformers loads
-// that one too.
+// Whether the output layer is tied to the token embedding: as the config says, unless the folder holds a different output
+// weight, which transformers loads too.
 bool is_tied(const ConfigFile& config, const Location& folder, const nn::RepeatedTensor& head, const char* prefix);
 
-// Once all that a model has is read: what computes nothing, whichever model it is, is passed over. Weights that are quantized
-// and any other key are refused.
+// Call it after reading all keys of the model. Ignores keys that do not affect any model's results. Quantized weights and all
+// other keys are an Error.
 void refuse_the_rest(const ConfigFile& config);
 
 }  // namespace trireme::models

@@ -20,8 +20,8 @@ void copy_beside(const Location& file, const Location& copy) {
   to.commit();
 }
 
-// The files of a tokenizer that transformers may write, as far as there are any; or the one that is named, with what lies
-// beside it of its special tokens.
+// Copies the tokenizer files that transformers may write, as far as they exist; or one tokenizer file, and the files of its
+// special tokens beside it.
 void copy_tokenizer(const Location& from, const Location& to) {
   if (from.empty()) return;
   const bool of_folder = is_folder(from);
@@ -39,7 +39,7 @@ void copy_tokenizer(const Location& from, const Location& to) {
   }
 }
 
-// What else transformers writes beside a model.
+// Copies the other files that transformers writes with a model.
 void copy_processors(const Location& from, const Location& to) {
   for (const char* name : {"generation_config.json", "preprocessor_config.json"}) copy_beside(from / name, to / name);
 }
@@ -50,13 +50,13 @@ void write_text(const std::string& text, const Location& path) {
   file.commit();
 }
 
-// Discarded where there is no file, or no JSON in it.
+// The JSON in a file; discarded if there is no file, or no JSON in it.
 nlohmann::ordered_json json_in(const Location& path) {
   const std::string text = is_there(path) ? open_file(path)->content() : "";
   return nlohmann::ordered_json::parse(text, nullptr, false);
 }
 
-// The only one that the folder has.
+// Writes the chat template, and removes the one in tokenizer_config.json.
 void write_chat_template(const std::string& text, const Location& folder) {
   const Location path = folder / "tokenizer_config.json";
   auto config = json_in(path);
@@ -64,8 +64,7 @@ void write_chat_template(const std::string& text, const Location& folder) {
   write_text(text, folder / "chat_template.jinja");
 }
 
-// The numbers of special tokens, where the config of such a model has some: those of the folder `from`, or what the config
-// says.
+// Sets the numbers of special tokens that the config has to those of the folder `from`, if it has them.
 void take_special_tokens(nlohmann::ordered_json& config, const Location& from) {
   if (from.empty()) return;
   const auto known = json_in(from / "config.json");
@@ -79,7 +78,7 @@ void take_special_tokens(nlohmann::ordered_json& config, const Location& from) {
 }  // namespace
 
 void write_json(const nlohmann::ordered_json& json, const Location& path) {
-  // Names of classes may be no UTF-8.
+  // Labels may be invalid UTF-8.
   write_text(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n", path);
 }
 
@@ -88,7 +87,7 @@ void write_folder(const nn::PrefixedModel& model, const nn::WeightsFormat& forma
   const auto is_first = [](const Axis& ranks) { return ranks == nullptr || ranks->rank() == 0; };
   const ModelContext& context = model.model.context();
   const bool writes = is_first(context.pipeline) && is_first(context.parts());
-  // A rank that can't write still takes what the others give: none of them waits for it.
+  // A rank that can't write still receives what the others send, so that none of them waits for it.
   std::exception_ptr failed;
   const auto attempt = [&failed](const auto& work) {
     try {

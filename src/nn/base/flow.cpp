@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t num_dtypes = static_cast<std::int64_t>(DType::float64) + 1;
 
-// Calls action(span of T) for the type of the part, as collectives know types.
+// Calls action(span of T) with the element type of the part; types that collectives do not have are passed as bytes.
 template <typename Action>
 auto with_elements(const FlowPart& part, const Action& action) {
   const auto as = [&]<typename T>() {
@@ -33,7 +33,7 @@ auto with_elements(const FlowPart& part, const Action& action) {
 
 [[noreturn]] void refuse_layout() {
   throw Error({.code = ErrorCode::rank_mismatch,
-               .message = "what another rank sent does not say how a flow is made of tensors",
+               .message = "another rank sent something that is not the layout of a flow",
                .hint = "run the same program on all ranks"});
 }
 
@@ -42,7 +42,7 @@ std::int64_t take(const std::vector<std::int64_t>& layout, std::size_t& place) {
   return layout[place++];
 }
 
-// The part at this place, whose memory is still missing; none where it is undefined.
+// Reads the part at this place, without memory. False if it is undefined.
 bool read_part(const std::vector<std::int64_t>& layout, std::size_t& place, FlowPart& part) {
   const std::int64_t kind = take(layout, place);
   if (kind == detail::undefined_part) return false;

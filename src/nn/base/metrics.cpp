@@ -8,7 +8,7 @@
 namespace trireme {
 namespace {
 
-// The classes of each row of logits.
+// Checks shapes and labels, and returns the number of classes.
 std::int64_t checked_classes(std::string_view metric, const auto& logits, const Tensor<std::int32_t>& labels,
                              std::int32_t ignore_index = ops::ignored_target) {
   require(logits.defined() && labels.defined(), "{}: {} are undefined", metric, logits.defined() ? "the labels" : "the logits");
@@ -33,7 +33,7 @@ bool has_nan(std::span<const T> row) {
   return false;
 }
 
-// How many classes come before this one: those with a larger logit, and of equal ones the ones before.
+// How many classes rank before this one: those with a larger logit, and earlier ones with an equal logit.
 template <typename T>
 std::int64_t classes_before(std::span<const T> row, std::size_t label) {
   const auto of_label = static_cast<Accumulate<T>>(row[label]);

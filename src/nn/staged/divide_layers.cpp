@@ -12,14 +12,14 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The division with the least value, by dynamic programming from the last stage to the first: join(cost, rest) is the value of
-// a stage and of those after it. Among equals the first stages have the most layers.
+// The division with the smallest value, by dynamic programming from the last stage to the first. join(cost, rest) is the value
+// of a stage of this cost and of the stages after it. Among equal divisions, the first stages have the most layers.
 template <typename Join>
 std::pair<double, std::vector<Range>> best_division(std::span<const double> costs, int num_stages, const Join& join) {
   const auto layers = static_cast<std::int64_t>(costs.size());
   std::vector<double> value(costs.size() + 1, infinity);  // of the layers from here on, in the stages so far
   value.back() = 0;
-  std::vector<std::vector<std::int64_t>> ends;  // by stage from the last one: where it ends, by its first layer
+  std::vector<std::vector<std::int64_t>> ends;  // [stage, from the last one][its first layer]: where it ends
   for (int stage = 0; stage < num_stages; ++stage) {
     const std::vector<double> after = std::exchange(value, std::vector<double>(costs.size() + 1, infinity));
     std::vector<std::int64_t>& end_of = ends.emplace_back(costs.size(), layers);
@@ -51,7 +51,7 @@ std::vector<Range> divide_layers(std::span<const double> costs, int num_stages) 
   require(num_stages > 0 && static_cast<std::size_t>(num_stages) <= costs.size(),
           "{} layers can't be divided into {} stages of one layer or more", costs.size(), num_stages);
   for (const double cost : costs) {
-    require(std::isfinite(cost) && cost >= 0, "what a layer costs is a number from 0 on, got {}", cost);
+    require(std::isfinite(cost) && cost >= 0, "a layer's cost must be finite and 0 or more, got {}", cost);
   }
   const double bound = best_division(costs, num_stages, [](double cost, double rest) { return std::max(cost, rest); }).first;
   return best_division(costs, num_stages,

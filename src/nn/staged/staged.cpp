@@ -15,14 +15,14 @@ bool has_module(const StagedLayer& layer, std::string_view name) {
   return std::ranges::any_of(layer.modules, [&](const StagedModule& module) { return is_within(module.name, name); });
 }
 
-// A parameter or buffer before the division: in which layers.
+// A parameter or buffer before the division, and the layers that have it.
 struct Use {
   std::string name;
-  double multiplied = 0;  // elements, of a matrix
+  double multiplied = 0;  // elements of a matrix; 0 for others
   std::vector<std::size_t> layers = {};
 };
 
-// By number.
+// All parameters by number.
 std::vector<Use> parameters_of(Model& model, const std::vector<StagedLayer>& layers) {
   const FlatStore& store = model.store();
   std::vector<Use> uses;
@@ -65,7 +65,7 @@ bool overlap(const StagedLayer& a, const StagedLayer& b) {
   });
 }
 
-// Ranks would make different values of one.
+// A buffer on several ranks would get different values.
 void require_on_one_rank(const std::vector<Use>& buffers, const std::vector<std::vector<int>>& ranks) {
   for (std::size_t number = 0; number < buffers.size(); ++number) {
     if (ranks[number].size() < 2) continue;
@@ -88,8 +88,8 @@ void require_in_list(const std::vector<Use>& uses) {
                .hint = "give layers() its module, or name that in layer({modules}, function)"});
 }
 
-// Of modules that say what they cost, that; of all else what its matrices have. A matrix that a module shares is multiplied by
-// there too.
+// The costs of layers: the cost() of modules that have it, for others the elements of their matrices. A shared matrix counts
+// for each module that uses it.
 std::vector<double> costs_of(Model& model, const std::vector<StagedLayer>& layers, const std::vector<Use>& parameters) {
   std::vector<double> costs;
   for (const StagedLayer& layer : layers) {
@@ -107,14 +107,14 @@ std::vector<double> costs_of(Model& model, const std::vector<StagedLayer>& layer
     }
     costs.push_back(layer.cost.value_or(cost));
   }
-  // As parts of the largest: equal layers then cost exactly the same, whatever their size.
+  // As fractions of the largest: equal layers then cost exactly the same, whatever their size.
   const double largest = *std::ranges::max_element(costs);
   if (largest == 0) return std::vector<double>(costs.size(), 1.0);
   for (double& cost : costs) cost /= largest;
   return costs;
 }
 
-// By parameter or buffer, ascending.
+// The ranks of each parameter or buffer, ascending.
 std::vector<std::vector<int>> ranks_of(const std::vector<Use>& uses, const std::vector<Range>& stages, int ranks) {
   std::vector<std::vector<int>> result;
   for (const Use& use : uses) {
@@ -179,7 +179,7 @@ std::vector<LayerOfList> numbered(const std::vector<StagedLayer>& layers) {
 void refuse_forward(const ModelContext& context) {
   throw Error(
       {.code = ErrorCode::invalid_argument,
-       .message = fmt::format("forward() of a model whose {} stages lie on {} ranks records nothing, and there is a tape",
+       .message = fmt::format("forward() of a model with {} stages on {} ranks can't record on a tape, but a tape is open",
                               context.num_stages(), context.pipeline->size()),
        .hint = "train it by step.backward(model, batches); call forward() outside of steps"});
 }

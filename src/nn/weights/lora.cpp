@@ -19,7 +19,7 @@ const TargetableLayer* adapted_layer(Model& model, std::string_view weight) {
   return std::ranges::any_of(layer->parts, &TargetableLayer::Part::is_target) ? &*layer : nullptr;
 }
 
-// For each row that lies here, the place among the parts that are targets; below 0: it is no target's.
+// For each row that lies here, the index of its part among the targets; below 0: its part is not a target.
 std::vector<int> targets_of_rows(const TargetableLayer& layer, const Placement& placement) {
   std::vector<int> of_whole;
   int next = 0;
@@ -49,7 +49,7 @@ bool is_of_adapter(std::string_view parameter) {
   return parameter.ends_with(".lora_A.weight") || parameter.ends_with(".lora_B.weight");
 }
 
-// Rows of B lie in the order of the rows of the weight that are a target's.
+// The rows of B are in the order of the weight's rows that belong to targets.
 template <typename T>
 Tensor<T> merged_values(Model& model, int index) {
   FlatStore& store = model.store();

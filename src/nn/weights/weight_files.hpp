@@ -37,10 +37,10 @@ class WeightFiles {
   std::vector<StoredTensor> all_;
 };
 
-// Whether weights lie there.
+// Whether there are weights at `path`.
 bool has_weights(const Location& path);
 
-// What an index of shards says: from a tensor's name to that of its file, beside the index.
+// Reads an index of shards: maps a tensor's name to the name of its file, which lies beside the index.
 std::map<std::string, std::string> read_shard_index(const Location& path);
 
 // Rows [rows.begin, rows.end) of dim 0 of a tensor of float32, bfloat16 or float16.

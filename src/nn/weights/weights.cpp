@@ -29,7 +29,7 @@ bool passed_over(std::string_view name, const WeightsFormat& format) {
 
 bool is_read(DType dtype) { return dtype == DType::float32 || dtype == DType::bfloat16 || dtype == DType::float16; }
 
-// What files may call a tensor.
+// The names that files may use for a tensor.
 std::vector<std::string> spellings(const std::string& name, const WeightsFormat& format) {
   std::vector<std::string> all{name};
   const std::string_view prefix = format.optional_prefix;
@@ -64,7 +64,7 @@ bool same_values(const StoredTensor& a, const StoredTensor& b) {
   return true;
 }
 
-// The first tensor that repeats another one with other values; null: none does.
+// The first repeated tensor whose values differ from the original's; null: none.
 const RepeatedTensor* find_differing(const WeightFiles& files, const WeightsFormat& format) {
   WeightsFormat alone = format;  // by their own names
   alone.repeated.clear();
@@ -104,7 +104,7 @@ struct Found {
   std::vector<std::string> torn = {};  // missing, where the files hold other rows of the same parameter
 };
 
-// A model's parts in its files, in the order of the store, and what there is of them.
+// Finds a model's parts in the files, in the order of the store, and adds their names to `found`.
 std::vector<Part> parts_of(const WeightFiles& files, const PrefixedModel& model, const WeightsFormat& format,
                            const LoadOptions& options, Found& found) {
   FlatStore& store = model.model.store();
@@ -141,7 +141,7 @@ std::vector<Part> parts_of(const WeightFiles& files, const PrefixedModel& model,
   return parts;
 }
 
-// The names that the ranks of a pipeline have, each once: the same on all of them. Without a pipeline those that are here.
+// The names of all ranks of a pipeline, each once, in the same order on all ranks. Without a pipeline, `here`.
 std::vector<std::string> of_all_stages(const Axis& stages, const std::vector<std::string>& here) {
   if (stages == nullptr) return here;
   std::vector<std::string> all;
@@ -183,12 +183,12 @@ Range rows_here(const Placement& placement, const Range& all) {
   return here.begin < here.end ? here : Range{all.begin, all.begin};
 }
 
-// Writes what lies here of a part into the parameter's values.
+// Writes the elements of a part that lie here into the parameter's values.
 template <typename T>
 void fill(const Part& part, const ParameterInfo& parameter, const WeightsFormat& format, const Tensor<T>& values) {
   const Shape& shape = parameter.placement.shape;
   std::vector<float> read;
-  std::int64_t first = 0;  // element of the parameter that read[0] is
+  std::int64_t first = 0;  // the parameter's element that read[0] holds
   if (format.stored_transposed(parameter.name)) {
     const auto stored = Tensor<float>::from(part.stored.entry->shape, read_rows(part.stored, {0, part.stored.entry->shape[0]}));
     Tensor<float> turned(shape);
@@ -209,7 +209,7 @@ void fill(const Part& part, const ParameterInfo& parameter, const WeightsFormat&
   }
 }
 
-// Tensor by tensor: no more than a parameter and a tensor of the file are in memory beside the store.
+// Works tensor by tensor: at most one parameter and one tensor of the file are in memory besides the store.
 template <typename T>
 void fill(FlatStore& store, const std::vector<Part>& parts, const WeightsFormat& format) {
   for (auto part = parts.begin(); part != parts.end();) {
@@ -223,7 +223,7 @@ void fill(FlatStore& store, const std::vector<Part>& parts, const WeightsFormat&
       continue;
     }
     const ParameterInfo& parameter = store.parameter(part->index);
-    const Tensor<T> values = store.read_values<T>(part->index);  // of rows that the file lacks
+    const Tensor<T> values = store.read_values<T>(part->index);  // keeps rows that the file lacks
     const int number = part->index;
     for (; part != parts.end() && !part->buffer && part->index == number; ++part) {
       fill(*part, parameter, format, values);
@@ -233,7 +233,7 @@ void fill(FlatStore& store, const std::vector<Part>& parts, const WeightsFormat&
   store.refresh_compute_copy();
 }
 
-// Their first values, for a model whose other weights are read.
+// Initializes the adapters of a model whose other weights are loaded.
 template <typename T>
 void make_adapters(Model& model) {
   for (int index = 0; index < model.store().num_parameters(); ++index) {
@@ -257,7 +257,7 @@ void agree(const Model& model, const std::function<void()>& action, std::string_
     if (failed) std::rethrow_exception(failed);
   };
   attempt(action);
-  // First those that hold parts of the same layers, then those with other layers.
+  // First the ranks that hold parts of the same layers, then the ranks with other layers.
   for (const Axis& ranks : {model.context().parts(), model.context().pipeline}) {
     if (ranks != nullptr) attempt([&] { ranks->agree(tell, name); });
   }
@@ -306,16 +306,17 @@ LoadedWeights read_weights(const std::vector<PrefixedModel>& models, const Locat
   LoadedWeights loaded{.missing = found.missing, .unexpected = unexpected(*files, found, format)};
   const auto check = [&] {  // alike on all ranks, unless their files differ
     if (!loaded.missing.empty() && !options.allow_missing) refuse(path, lacks_a_tensor, loaded.missing, fits_hint);
-    // Rows without values beside others would pass for loaded ones.
+    // A parameter of which only some rows are loaded would look complete.
     if (!found.torn.empty()) refuse(path, lacks_a_tensor, found.torn, fits_hint);
     if (!loaded.unexpected.empty() && !options.allow_missing) {
       refuse(path, "the file holds a tensor that the model lacks", loaded.unexpected, "give the model the layers of the file");
     }
     if (const RepeatedTensor* const differs = find_differing(*files, format)) {
-      refuse(
-          path,
-          fmt::format("the model has one tensor for {} and {}, and the file two with other values", differs->of, differs->name),
-          {differs->name}, "make the model with the options that are read from the folder, if its kind may have both");
+      refuse(path,
+             fmt::format("the model has one tensor for {} and {}, but the file has two with different values", differs->of,
+                         differs->name),
+             {differs->name},
+             "make the model with the options read from the folder, if this kind of model can have both tensors");
     }
     if (!loaded.missing.empty() && found.present.empty()) {
       refuse(path, "the file holds no tensor of the model", loaded.missing, fits_hint);

@@ -29,8 +29,8 @@ struct Place {
 // Where the values of a tensor of the file come from.
 struct Source {
   Model* model = nullptr;
-  int owner = 0;     // rank of the pipeline axis; where several have it, the first
-  Place place = {};  // there; known to that rank
+  int owner = 0;     // rank of the pipeline axis; if several have it, the first
+  Place place = {};  // on that rank; set only there
 };
 
 struct WrittenTensor {
@@ -43,7 +43,7 @@ struct OwnTensor {
   Place place;
 };
 
-// Of this rank: parameters, then buffers.
+// The tensors of this rank: parameters, then buffers.
 std::vector<OwnTensor> own_tensors(const PrefixedModel& model, const WeightsFormat& format) {
   FlatStore& store = model.model.store();
   std::vector<OwnTensor> tensors;
@@ -69,7 +69,7 @@ std::vector<OwnTensor> own_tensors(const PrefixedModel& model, const WeightsForm
   return tensors;
 }
 
-// A line for each: dims, a colon, the name.
+// One line for each tensor: dims, a colon, the name.
 std::string as_text(const std::vector<TensorRef>& tensors) {
   std::string text;
   for (const TensorRef& tensor : tensors) text += fmt::format("{} :{}\n", fmt::join(tensor.shape.dims(), " "), tensor.name);
@@ -89,7 +89,7 @@ std::vector<TensorRef> from_text(const std::string& text, DType dtype) {
   return tensors;
 }
 
-// Of all stages, by name: the order of the file does not depend on where they lie.
+// The tensors of all stages, sorted by name, so that the file does not depend on the division into stages.
 std::vector<WrittenTensor> stored_tensors(const std::vector<PrefixedModel>& models, const WeightsFormat& format) {
   std::vector<WrittenTensor> all;
   for (const PrefixedModel& model : models) {
@@ -131,7 +131,7 @@ Tensor<T> whole(Model& model, int index) {
   return values;
 }
 
-// In the file's layout; `source` is on this rank.
+// The values in the file's layout; `source` must be on this rank.
 template <typename T>
 std::vector<T> values_here(const Source& source, const WeightsFormat& format) {
   FlatStore& store = source.model->store();
@@ -148,7 +148,7 @@ std::vector<T> values_here(const Source& source, const WeightsFormat& format) {
   return {rows.begin(), rows.end()};
 }
 
-// A value that is not finite stays so.
+// Rounds values to the file's type. A finite value that becomes infinite is an error; values that are not finite are kept.
 template <typename To, typename T>
 std::vector<std::byte> rounded(const std::vector<T>& values, const TensorRef& tensor, const Location& path) {
   std::vector<std::byte> bytes(values.size() * sizeof(To));
@@ -187,7 +187,7 @@ bool first_of_parts(const Model& model) {
   return ranks == nullptr || ranks->rank() == 0;
 }
 
-// On the ranks that write; other ranks give what they have and get nothing.
+// The values of a tensor, on the ranks that write. Other ranks send what they have and get nothing.
 template <typename T>
 std::vector<T> values_of(const WrittenTensor& tensor, const WeightsFormat& format) {
   const Source& source = tensor.source;
@@ -218,7 +218,7 @@ void write_weights(const std::vector<PrefixedModel>& models, const Location& pat
     const Collectives* ranks = each.model.context().pipeline.get();
     return first_of_parts(each.model) && (ranks == nullptr || ranks->rank() == 0);
   });
-  // A rank that can't write still takes what the others give: none of them waits for it.
+  // A rank that can't write still receives what the others send, so that none of them waits for it.
   std::exception_ptr failed;
   const auto attempt = [&](const auto& work) {
     if (!writes || failed) return;

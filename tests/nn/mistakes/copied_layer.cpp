@@ -1,4 +1,4 @@
-// wanted: a module is neither copied nor moved, .* reference
+// wanted: a module can't be copied or moved, .* reference
 #include "trireme/nn/layers/layers.hpp"
 
 using namespace trireme;

@@ -1,4 +1,4 @@
-// wanted: a module is neither copied nor moved, .* nn::ModuleList
+// wanted: a module can't be copied or moved, .* nn::ModuleList
 #include "trireme/nn/layers/layers.hpp"
 
 using namespace trireme;

@@ -12,11 +12,11 @@
 #include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/core/export.hpp"
 
-// Weights that are computed from parameters, for layers that are made of others.
+// Weights that are computed from parameters: weight norm and spectral norm.
 namespace trireme TRIREME_EXPORT {
 
-// What linear() and conv2d() take as a weight, made of one in float: rounded to T for the product, with its gradient in float.
-// Of float and double it is the weight itself.
+// Makes the weight operand of linear() and conv2d() from a float weight: rounded to T for the product, with its gradient in
+// float. With T = float or double it returns the weight itself.
 //
 //   conv2d(x, computed_weight<T>(weight_norm(v.master(), g.master())), bias.master());
 template <typename T, typename D>
@@ -30,8 +30,8 @@ Variable<T, D, Accumulate<T>> computed_weight(const Variable<Accumulate<T>, D>& 
   }
 }
 
-// v[out, ...] with the lengths g[out]: g * v / |v|, the length over all dims but dim 0 (Salimans, Kingma 2016, arXiv
-// 1602.07868). g may have more dims of one element, as torch's [out, 1].
+// v[out, ...] scaled to the norms g[out]: g * v / |v|, with the norm over all dims but dim 0 (Salimans, Kingma 2016, arXiv
+// 1602.07868). g may have further dims of size 1, as torch's [out, 1].
 template <typename T, typename D>
 Variable<T, D> weight_norm(const Variable<T, D>& v, const Variable<T, D>& g) {
   require_operands("weight_norm", v, g);
@@ -44,14 +44,14 @@ Variable<T, D> weight_norm(const Variable<T, D>& v, const Variable<T, D>& g) {
   return reshape(multiply(rows, divide(reshape(g, {out, 1}), lengths)), shape);
 }
 
-// What spectral_norm() keeps from step to step: unit vectors on the side of the rows and of the columns of the matrix.
+// The unit vectors that spectral_norm() keeps from step to step: approximate left and right singular vectors of the weight.
 template <typename T, typename D>
 struct SingularVectors {
   Tensor<T, D> left = {};   // [out]
   Tensor<T, D> right = {};  // [numel / out]
 };
 
-// One step of the power method, without a gradient: nearer to the singular vectors of weight[out, ...] as a matrix.
+// One power iteration, without a gradient: returns vectors nearer to the singular vectors of weight[out, ...] as a matrix.
 template <typename T, typename D>
 SingularVectors<T, D> power_iteration(const Tensor<T, D>& weight, const Tensor<T, D>& left, double epsilon = 1e-12) {
   const std::int64_t out = weight.dim(0);
@@ -61,8 +61,8 @@ SingularVectors<T, D> power_iteration(const Tensor<T, D>& weight, const Tensor<T
   return {.left = after.value().reshape({out}), .right = right.value().reshape({right.shape().back()})};
 }
 
-// weight[out, ...] divided by left^T weight right, its largest singular value where these are its vectors (Miyato et al. 2018,
-// arXiv 1802.05957). The vectors are constants.
+// weight[out, ...] divided by left^T weight right, which is its largest singular value once the vectors have converged (Miyato
+// et al. 2018, arXiv 1802.05957). The vectors are constants.
 template <typename T, typename D>
 Variable<T, D> spectral_norm(const Variable<T, D>& weight, const SingularVectors<T, D>& vectors) {
   require_operands("spectral_norm", weight, vectors.left, vectors.right);

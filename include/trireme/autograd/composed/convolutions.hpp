@@ -11,8 +11,8 @@
 #include "trireme/core/export.hpp"
 #include "trireme/ops/base/extent3d.hpp"
 
-// Convolutions of sequences [batch, length, channels] and of volumes [batch, depth, height, width, channels], made of those of
-// images. Weights are those of torch, float with half types; biases may be undefined.
+// Convolutions of sequences [batch, length, channels] and of volumes [batch, depth, height, width, channels], computed by
+// conv2d. Weights have torch's shapes and are float with half types; biases may be undefined.
 namespace trireme TRIREME_EXPORT {
 
 struct Conv1dArguments {
@@ -75,8 +75,8 @@ Variable<T, D> conv_transpose1d(const Variable<T, D>& x, const Variable<Accumula
 }
 
 // x[batch, depth, height, width, in], weight[out, in / groups, kernel depth, kernel height, kernel width] -> [batch, y depth, y
-// height, y width, out]. The images that a kernel's depth covers are channels of one: x is copied as often as the kernel is
-// deep.
+// height, y width, out]. The images along the kernel's depth become channels of one image, which takes `kernel depth` copies of
+// x.
 template <typename T, typename D>
 Variable<T, D> conv3d(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                       const Variable<Accumulate<T>, D>& bias = {}, const Conv3dArguments& options = {}) {

@@ -10,8 +10,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 
-// Activations that are products with a gate (Dauphin et al. 2016, arXiv 1612.08083; Shazeer 2020, arXiv 2002.05202), that have
-// a parameter, or that leave out whole samples.
+// Gated activations (Dauphin et al. 2016, arXiv 1612.08083; Shazeer 2020, arXiv 2002.05202), PReLU, and stochastic depth.
 namespace trireme TRIREME_EXPORT {
 
 // first half * sigmoid(second half) along a dim, as torch.nn.functional.glu.
@@ -20,7 +19,7 @@ Variable<T, D> glu(const Variable<T, D>& x, int dim = -1) {
   require_operands("glu", x);
   const int place = ops::dim_of("glu", x.shape(), dim);
   const std::int64_t half = x.shape()[place] / 2;
-  require(x.shape()[place] == 2 * half, "glu: dim {} of x {} has no two halves", dim, x.shape());
+  require(x.shape()[place] == 2 * half, "glu: dim {} of x {} is odd and can't be halved", dim, x.shape());
   return gated_activation(ops::Activation::sigmoid, narrow(x, place, half, half), narrow(x, place, 0, half));
 }
 
@@ -49,8 +48,8 @@ Variable<T, D> prelu(const Variable<T, D>& x, const Variable<T, D>& weight) {
 }
 
 // Stochastic depth (Huang et al. 2016, arXiv 1603.09382): each sample of x[batch, ...] becomes 0 with this probability, or is
-// divided by 1 - probability. For the branch that is added to a residual stream. Which ones depends on what dropout() says,
-// never on how samples are spread over ranks. Without a tape, in evaluation, x itself.
+// divided by 1 - probability. Use it on the branch that is added to a residual stream. The choice of samples depends on the
+// same things as in dropout(), never on how samples are spread over ranks. Without a tape, as in evaluation, it returns x.
 template <typename T, typename D>
 Variable<T, D> drop_path(const Variable<T, D>& x, double probability, std::string_view stream) {
   require_operands("drop_path", x);
@@ -61,8 +60,8 @@ Variable<T, D> drop_path(const Variable<T, D>& x, double probability, std::strin
   return Tape::current() == nullptr || probability == 0 ? x : multiply(x, kept);
 }
 
-// dropout() of x[..., features], those of `here` among `all`, whose ranks divide them: what it drops is what one would that has
-// all.
+// dropout() of x[..., features] on a rank that holds only the features `here` of `all`: it drops the same elements as a rank
+// with all features would.
 template <typename T, typename D>
 Variable<T, D> dropout_of_part(const Variable<T, D>& x, const Range& here, std::int64_t all, double probability,
                                std::string_view stream) {

@@ -21,8 +21,9 @@
 #include "trireme/ops/loss/elementwise_loss.hpp"
 #include "trireme/ops/loss/loss.hpp"
 
-// Losses that are made of other functions, and the CTC loss. Half types are cast to float first. As those of
-// autograd/operations/loss.hpp they give a sum over targets, with their number: `mean()` is PyTorch's reduction="mean".
+// Losses composed of other functions, and the CTC loss. Half types are cast to float first. Like those of
+// autograd/operations/loss.hpp, they return a sum over targets and the number of targets: `mean()` is PyTorch's
+// reduction="mean".
 namespace trireme TRIREME_EXPORT {
 namespace detail {
 
@@ -37,12 +38,12 @@ Loss<T, D> loss_of_rows(const Variable<T, D>& losses) {
 
 template <typename A, typename D>
 struct SoftTargetOptions {
-  double label_smoothing = 0;      // of each distribution so much is spread evenly over all classes
+  double label_smoothing = 0;      // the share of each distribution that is spread evenly over all classes
   Tensor<A, D> class_weight = {};  // [classes]; undefined: 1
-  Tensor<bool, D> counted = {};    // [...], one for each row: those that count, the others are ignored; undefined: all count
+  Tensor<bool, D> counted = {};    // [...], true for each row that counts; undefined: all count
 };
 
-// Cross-entropy of logits[..., classes] with distributions over the classes, of the same shape: every row is one target.
+// Cross-entropy of logits[..., classes] with probabilities of the same shape. Every row is one target.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& probabilities,
                                      const SoftTargetOptions<Accumulate<T>, D>& options = {}) {
@@ -85,9 +86,9 @@ struct NllOptions {
   Tensor<A, D> class_weight = {};  // [classes]; undefined: 1
 };
 
-// -log_probabilities[..., target], of one class number for each row; rows of ignore_index count for nothing. A target that is
-// neither is an error that names its row; on a GPU, for which the host does not wait, the loss is NaN. cross_entropy does this
-// and the log_softmax before it in one pass.
+// -log_probabilities[..., target], with one class number for each row; rows with ignore_index are ignored. Any other target is
+// an error that names its row. On a GPU it makes the loss NaN instead, since the host does not wait. cross_entropy computes
+// log_softmax and this loss in one pass.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> nll_loss(const Variable<T, D>& log_probabilities, const Tensor<std::int32_t, D>& targets,
                                 const NllOptions<Accumulate<T>, D>& options = {}) {
@@ -150,10 +151,10 @@ Loss<Accumulate<T>, D> cosine_embedding_loss(const Variable<T, D>& a, const Vari
 struct TripletOptions {
   double margin = 1;
   double epsilon = 1e-6;  // added to each difference
-  bool swap = false;      // the negative's distance is the smaller one of those to anchor and positive
+  bool swap = false;      // takes the smaller one of the negative's distances to anchor and positive
 };
 
-// max(0, |anchor - positive| - |anchor - negative| + margin), lengths of differences along the last dim; all [..., width].
+// max(0, |anchor - positive| - |anchor - negative| + margin), with norms along the last dim; all operands are [..., width].
 template <typename T, typename D>
 Loss<Accumulate<T>, D> triplet_margin_loss(const Variable<T, D>& anchor, const Variable<T, D>& positive,
                                            const Variable<T, D>& negative, const TripletOptions& options = {}) {
@@ -175,12 +176,13 @@ Loss<Accumulate<T>, D> triplet_margin_loss(const Variable<T, D>& anchor, const V
 
 struct InfoNceOptions {
   double temperature = 0.07;
-  bool normalize = true;  // both are divided by their lengths first, so that products are cosines
+  bool normalize = true;  // divides both by their norms first, so that products are cosines
 };
 
-// The cross-entropy of each query with its key, which is in the same row, against all keys: of the batches of all ranks of
-// `axis`, unless it is null, with equally many rows each (van den Oord et al. 2018, arXiv 1807.03748). queries, keys [rows,
-// width]. A loss of both directions, as CLIP's, is add(info_nce_loss(a, b), info_nce_loss(b, a)). The axis outlives the tape.
+// InfoNCE: for each query, the cross-entropy of finding its key, the one in the same row, among all keys (van den Oord et al.
+// 2018, arXiv 1807.03748). queries, keys [rows, width]. With an axis, all keys are those of all its ranks, each with equally
+// many rows. A loss of both directions, as CLIP's, is add(info_nce_loss(a, b), info_nce_loss(b, a)). The axis must outlive the
+// tape.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> info_nce_loss(const Variable<T, D>& queries, const Variable<T, D>& keys,
                                      const InfoNceOptions& options = {}, const Collectives* axis = nullptr) {
@@ -216,9 +218,8 @@ Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Variable<T, D>& t
           .nominal_targets = count};
 }
 
-// 1 - (2 * overlap + smoothing) / (sum of probabilities + sum of targets + smoothing), of the probabilities sigmoid(logits),
-// for each sample over all but dim 0; the overlap is the sum of their products with the targets (Milletari et al. 2016, arXiv
-// 1606.04797).
+// The Dice loss of each sample: 1 - (2 * overlap + smoothing) / (sum of p + sum of targets + smoothing) with p =
+// sigmoid(logits), overlap = sum of p * target, and sums over all dims but dim 0 (Milletari et al. 2016, arXiv 1606.04797).
 template <typename T, typename D>
 Loss<Accumulate<T>, D> dice_loss(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target, double smoothing = 1) {
   using A = Accumulate<T>;
@@ -239,9 +240,9 @@ struct SoftmaxDiceOptions {
   std::int32_t ignore_index = ops::ignored_target;
 };
 
-// The dice_loss() of each class against all others, of the probabilities softmax(logits[batch, ..., classes]), and its mean
-// over the classes. The targets[batch, ...] are class numbers; places of ignore_index count for nothing. Each sample is one
-// target. On a GPU, for which the host does not wait, another target makes the loss of its sample NaN.
+// The dice_loss() of each class, with p = softmax(logits[batch, ..., classes]), averaged over the classes. targets[batch, ...]
+// are class numbers; places with ignore_index are ignored. Each sample counts as one target. A class number outside [0,
+// classes) is an error. On a GPU it makes the loss of its sample NaN instead, since the host does not wait.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> softmax_dice_loss(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                          const SoftmaxDiceOptions& options = {}) {
@@ -278,9 +279,10 @@ TRIREME_EXPORT Variable<T, D> ctc_losses(const Variable<T, D>& log_probabilities
                                          const Tensor<std::int32_t, D>& input_lengths,
                                          const Tensor<std::int32_t, D>& target_lengths, const ops::CtcOptions& options = {});
 
-// Connectionist temporal classification (Graves et al. 2006): -log of the probability of all alignments of targets[batch,
-// labels] to log_probabilities[batch, time, classes], of which each sample uses its lengths[batch]. Each sample is one target,
-// whose loss is divided by its number of labels, as PyTorch's mean; CtcOptions::per_label = false leaves that out.
+// Connectionist temporal classification (Graves et al. 2006): -log of the total probability of all alignments of targets[batch,
+// labels] to log_probabilities[batch, time, classes]. input_lengths[batch] and target_lengths[batch] say how much of each
+// sample is used. Each sample counts as one target. Its loss is divided by its number of labels, as for PyTorch's mean;
+// CtcOptions::per_label = false omits this division.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> ctc_loss(const Variable<T, D>& log_probabilities, const Tensor<std::int32_t, D>& targets,
                                 const Tensor<std::int32_t, D>& input_lengths, const Tensor<std::int32_t, D>& target_lengths,

@@ -15,15 +15,16 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Which keys a query sees, and what is added to its products with them; all that is said must hold. bias and mask are repeated
-// to [batch, heads, queries, keys].
+// Which keys a query sees, and a bias on their scores. A key is seen if everything that is set allows it. bias and mask are
+// broadcast to [batch, heads, queries, keys].
 template <typename T, typename D = Cpu>
 struct AttentionMask {
   Variable<Accumulate<T>, D> bias = {};           // added before the softmax, with a gradient; may be undefined
   Tensor<bool, D> mask = {};                      // true where a key is seen; may be undefined
   Tensor<std::int32_t, D> key_padding_mask = {};  // [batch, keys], not 0 where a key is padding; may be undefined
   bool causal = false;                            // query i sees the keys up to i + keys - queries
-  std::int64_t window = 0;  // above 0: only keys that are fewer places away from there (Beltagy et al. 2020, arXiv 2004.05150)
+  // Above 0: only keys at less than this distance from i + keys - queries (Beltagy et al. 2020, arXiv 2004.05150)
+  std::int64_t window = 0;
 
   bool empty() const {
     return !bias.value().defined() && !mask.defined() && !key_padding_mask.defined() && !causal && window == 0;
@@ -32,17 +33,17 @@ struct AttentionMask {
 
 struct MaskedAttentionOptions {
   double scale = 0;              // of the products of queries and keys; 0: 1 / sqrt(size)
-  double dropout = 0;            // of the softmax, as dropout()
-  std::string_view stream = {};  // named by it
-  // Where q holds some of `all_heads` heads, those from first_head on: what is dropped is what would be if q held all. 0: it
-  // does.
+  double dropout = 0;            // of the softmax's result, by dropout()
+  std::string_view stream = {};  // names the dropout's random numbers
+  // For a q with only some of `all_heads` heads, those from first_head on: dropout drops the same elements as with all heads.
+  // 0: q holds all heads.
   std::int64_t all_heads = 0;
   std::int64_t first_head = 0;
 };
 
 namespace detail {
 
-// true where a query sees a key by the mask's causal and window.
+// true where `causal` and `window` let a query see a key.
 template <typename D>
 Tensor<bool, D> band(std::int64_t queries, std::int64_t keys, bool causal, std::int64_t window) {
   const auto first = static_cast<double>(keys - queries);
@@ -54,7 +55,8 @@ Tensor<bool, D> band(std::int64_t queries, std::int64_t keys, bool causal, std::
       seen, logical_and(lt(distance, static_cast<std::int32_t>(window)), gt(distance, static_cast<std::int32_t>(-window))));
 }
 
-// dropout() of the shares [batch, heads, queries, keys] of some heads or all. For some the numbers of all are drawn.
+// dropout() of the attention weights [batch, heads, queries, keys] of some heads or all. For some heads, it draws the random
+// numbers of all.
 template <typename A, typename D>
 Variable<A, D> drop_shares(const Variable<A, D>& shares, const MaskedAttentionOptions& options) {
   const Shape& shape = shares.shape();
@@ -71,9 +73,9 @@ Variable<A, D> drop_shares(const Variable<A, D>& shares, const MaskedAttentionOp
 
 // softmax(scale * q k^T + bias) v, as torch.nn.functional.scaled_dot_product_attention: q[batch, heads, queries, size],
 // k[batch, kv heads, keys, size], v[batch, kv heads, keys, value size] -> [batch, heads, queries, value size]. heads / kv heads
-// neighbours share keys and values. A query that sees no key gets zeros; one whose scores are all -infinity by its bias or its
-// products gets nan, where PyTorch has zeros for some of them. It is made of matrix products and a softmax, and holds
-// matrices of queries x keys: scaled_dot_product_attention() is several times as quick where it does what is asked.
+// neighbouring heads share keys and values. A query that sees no key gets zeros. A query whose scores are all -infinity because
+// of its bias or its products gets NaN, where PyTorch returns zeros in some cases. It holds whole matrices of queries x keys;
+// scaled_dot_product_attention() is several times as fast where it supports what you need.
 template <typename T, typename D>
 Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k, const Variable<T, D>& v,
                                 const AttentionMask<T, D>& mask = {}, const MaskedAttentionOptions& options = {}) {
@@ -105,7 +107,7 @@ Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k
             "masked_attention: key_padding_mask has shape {}, but needs {}", mask.key_padding_mask.shape(), Shape{batch, keys});
     see(eq(mask.key_padding_mask.reshape({batch, 1, 1, keys}), 0));
   }
-  // A row of it alone becomes nan, which where() leaves out, forward and backward.
+  // The softmax of a row of -infinity only is NaN; where() below replaces it, forward and backward.
   constexpr double never = -std::numeric_limits<double>::infinity();
   if (seen.defined()) scores = where(seen, scores, never);
   require(scores.shape() == Shape{batch, heads, queries, keys},

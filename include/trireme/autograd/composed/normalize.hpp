@@ -17,7 +17,7 @@ Variable<T, D> row_sums(const Variable<T, D>& x) {
   return sum(x, -1, true);
 }
 
-// x[..., width] as rows [rows, width], in the type of losses.
+// x[..., width] reshaped to [rows, width] and cast to Accumulate<T>, the type of losses.
 template <typename T, typename D>
 Variable<Accumulate<T>, D> rows_of(std::string_view function, const Variable<T, D>& x) {
   require_operands(function, x);
@@ -32,7 +32,7 @@ void require_same_shape(std::string_view function, const Variable<T, D>& a, cons
           b.shape());
 }
 
-// 1 / sqrt of the sum of squares of each row [rows, 1], which counts as epsilon^2 where it is smaller.
+// 1 / max(|row|, epsilon) of each row: [rows, 1].
 template <typename T, typename D>
 Variable<T, D> inverse_lengths(const Variable<T, D>& x, double epsilon) {
   return rsqrt(maximum(row_sums(square(x)), epsilon * epsilon));
@@ -40,14 +40,14 @@ Variable<T, D> inverse_lengths(const Variable<T, D>& x, double epsilon) {
 
 }  // namespace detail
 
-// x[..., width] divided by its length along the last dim, at least epsilon, as torch.nn.functional.normalize.
+// x[..., width] / max(|x|, epsilon), with the norm along the last dim, as torch.nn.functional.normalize.
 template <typename T, typename D>
 Variable<T, D> normalize(const Variable<T, D>& x, double epsilon = 1e-12) {
   const auto rows = detail::rows_of("normalize", x);
   return cast<T>(reshape(multiply(rows, detail::inverse_lengths(rows, epsilon)), x.shape()));
 }
 
-// The cosine of the angle between a and b [..., width]: [...]; lengths are at least epsilon, as in PyTorch.
+// The cosine of the angle between a and b [..., width]: [...]; norms are at least epsilon, as in PyTorch.
 template <typename T, typename D>
 Variable<Accumulate<T>, D> cosine_similarity(const Variable<T, D>& a, const Variable<T, D>& b, double epsilon = 1e-8) {
   detail::require_same_shape("cosine_similarity", a, b);

@@ -16,11 +16,12 @@
 //
 // Shapes are broadcast (ops/pointwise/broadcast.hpp): [8, 256, 384] * [384] repeats the second operand. A Variable and a Tensor
 // of its type give a Variable. One Variable of float and one of bfloat16 or float16 give float: the latter is cast. So in mixed
-// precision a Stream and a Value give a Stream. A number is rounded to float, where the Variable is of double not at all; x /
+// precision a Stream and a Value give a Stream. A number is rounded to float, but stays double with a Variable of double; x /
 // number multiplies by 1 / number. Tensors have operators of their own (ops/pointwise/operators.hpp).
 //
-// C++ leaves open which operand of `f(x) + g(x)` is computed first. Where both read x, half types round its gradient after each
-// contribution, and the last bits depend on that order: statements of their own have one order for all compilers.
+// C++ does not say whether `f(x) + g(x)` computes f(x) or g(x) first. If both read an x of a half type, whose gradient is
+// rounded after each contribution, its last bits depend on that order. Compute f(x) and g(x) in separate statements to get the
+// same bits with all compilers.
 namespace trireme TRIREME_EXPORT {
 
 namespace detail {
@@ -37,7 +38,7 @@ struct VariableTypes<Variable<T_, D_, G_>> {
   static constexpr bool is_weight = !std::is_same_v<T_, G_>;
 };
 
-// What an operator computes in; an error that says what to write where there is no such type.
+// The element type in which an operator computes. Where there is none, a static_assert says what to write instead.
 template <typename A, typename B>
 struct ElementOfBoth {
   using TA = typename VariableTypes<A>::T;
@@ -63,7 +64,7 @@ decltype(auto) as(const Variable<T, D>& x) {
   }
 }
 
-// Calls function(a, b) with both in the type of both.
+// Calls function(a, b) with both operands cast to their common type.
 template <typename A, typename B>
 auto of_both(std::string_view operation, const A& a, const B& b, const auto& function) {
   using Both = ElementOfBoth<A, B>;
@@ -94,7 +95,7 @@ auto operator/(const A& a, const B& b) {
   return detail::of_both("divide", a, b, [](const auto& x, const auto& y) { return divide(x, y); });
 }
 
-// Of a Variable and a Tensor of its type.
+// For a Variable and a Tensor of its type.
 template <typename A, typename B>
 requires detail::VariableAndTensor<A, B>
 auto operator+(const A& a, const B& b) { return add(a, b); }
@@ -146,7 +147,7 @@ Variable<T, D> operator/(detail::Number auto number, const Variable<T, D>& x) {
   return divide(number, x);
 }
 
-// Of losses, see add() and scale(): 0.5 * (cross_entropy(a, targets) + cross_entropy(b, targets)) - 0.01 * entropy.
+// Operators of losses, see add() and scale(): 0.5 * (cross_entropy(a, targets) + cross_entropy(b, targets)) - 0.01 * entropy.
 template <typename T, typename D>
 Loss<T, D> operator+(const Loss<T, D>& a, const Loss<T, D>& b) {
   return add(a, b);

@@ -8,7 +8,8 @@
 namespace trireme TRIREME_EXPORT {
 
 // Channels become pixels (Shi et al. 2016, arXiv 1609.05158): [batch, height, width, channels * factor^2] -> [batch, height *
-// factor, width * factor, channels], of torch's order of channels: those of one pixel of the result lie factor^2 apart.
+// factor, width * factor, channels], with torch's order of channels: in x, the channels of one pixel of the result lie factor^2
+// apart.
 template <typename T, typename D>
 Variable<T, D> pixel_shuffle(const Variable<T, D>& x, std::int64_t factor) {
   require_operands("pixel_shuffle", x);
@@ -20,7 +21,7 @@ Variable<T, D> pixel_shuffle(const Variable<T, D>& x, std::int64_t factor) {
   return reshape(permute(parts, {0, 1, 4, 2, 5, 3}), {shape[0], shape[1] * factor, shape[2] * factor, channels});
 }
 
-// Back: [batch, height * factor, width * factor, channels] -> [batch, height, width, channels * factor^2].
+// The inverse: [batch, height * factor, width * factor, channels] -> [batch, height, width, channels * factor^2].
 template <typename T, typename D>
 Variable<T, D> pixel_unshuffle(const Variable<T, D>& x, std::int64_t factor) {
   require_operands("pixel_unshuffle", x);

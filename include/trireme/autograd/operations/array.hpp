@@ -11,8 +11,8 @@
 #include "trireme/ops/array/array.hpp"
 #include "trireme/ops/base/extent2d.hpp"
 
-// The functions of ops/array/array.hpp on variables, with the same arguments and the same results: views where those are views.
-// T: float, double, bfloat16, float16.
+// The functions of ops/array/array.hpp on Variables, with the same arguments and results; views where those return views. T:
+// float, double, bfloat16, float16.
 namespace trireme TRIREME_EXPORT {
 namespace detail {
 
@@ -45,7 +45,7 @@ TRIREME_EXPORT Variable<T, D> record_view(std::string_view function, const Varia
 
 }  // namespace detail
 
-// The same elements under another shape. In reshape(x, {-1, 4}) a dim of -1 is what the others leave.
+// The same elements under another shape. reshape(x, {-1, 4}) computes the dim of -1 from the others.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape);
 template <typename T, typename D>
@@ -189,7 +189,7 @@ Variable<T, D> select(const Variable<T, D>& x, int dim, std::int64_t index) {
   return squeeze(narrow(x, place, ops::selected(shape, place, index), 1), place);
 }
 
-// The dims from start_dim to end_dim, both included, as one; flatten(x) without dims is that of images, below.
+// Joins the dims from start_dim to end_dim, both included. flatten(x) without dims is for images, see below.
 template <typename T, typename D>
 Variable<T, D> flatten(const Variable<T, D>& x, int start_dim, int end_dim = -1) {
   return detail::record_view("flatten", x, ops::flattened_shape(detail::defined_shape("flatten", x), start_dim, end_dim));
@@ -221,7 +221,7 @@ Variable<T, D> flatten(const Variable<T, D>& x) {
   return reshape(channels == 1 ? rows : transpose(rows, 1, 2), {x.shape()[0], channels * pixels});
 }
 
-// Back: [batch, channels * height * width] -> [batch, height, width, channels].
+// The inverse: [batch, channels * height * width] -> [batch, height, width, channels].
 template <typename T, typename D>
 Variable<T, D> unflatten(const Variable<T, D>& x, const ops::Extent2d& extent, std::int64_t channels) {
   require_operands("unflatten", x);

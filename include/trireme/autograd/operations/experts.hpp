@@ -14,7 +14,7 @@ namespace trireme TRIREME_EXPORT {
 
 using ExpertRows = std::shared_ptr<const ops::ExpertRows>;
 
-// x[tokens, width] -> [rows, width]: a copy of its token for each row.
+// x[tokens, width] -> [rows, width]: each row is a copy of its token.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> take_expert_rows(const Variable<T, D>& x, const ExpertRows& rows);
 

@@ -24,7 +24,7 @@ TRIREME_EXPORT Variable<T, D> record_scatter_extreme(ScatterReduction reduction,
                                                      const ops::Indexing& indexing, const Tensor<std::int64_t, D>& index,
                                                      const Variable<T, D>& source);
 
-// y = function(x, indexing, index, source) with what the index reaches of x and the source, and the rest of x.
+// Calls function(x, indexing, index, source) with the parts of x and source that the index reaches. The result is x elsewhere.
 template <typename T, typename D, typename I>
 Variable<T, D> scattered(std::string_view name, const Variable<T, D>& x, int dim, const Tensor<I, D>& index,
                          const Variable<T, D>& source, const auto& function) {
@@ -55,7 +55,7 @@ Variable<T, D> gather(const Variable<T, D>& x, int dim, const Tensor<I, D>& inde
   return detail::record_gather(table, indexing, ops::wide_index(index), index.shape());
 }
 
-// The gradient of x is 0 where it was overwritten, that of the source where another place with the same index came later.
+// The gradient of x is 0 where it was overwritten. The gradient of source is 0 where a later place has the same index.
 template <typename T, typename D, IsIndex I>
 Variable<T, D> scatter(const Variable<T, D>& x, int dim, const Tensor<I, D>& index, const Variable<T, D>& source) {
   return detail::scattered("scatter", x, dim, index, source, [](const auto&... all) { return detail::record_scatter(all...); });
@@ -66,7 +66,7 @@ Variable<T, D> scatter_add(const Variable<T, D>& x, int dim, const Tensor<I, D>&
                            [](const auto&... all) { return detail::record_scatter_add(all...); });
 }
 
-// The gradient goes in equal parts to those of x and the source that are the largest, or smallest.
+// All elements of x and source that are the largest, or smallest, share the gradient equally.
 template <typename T, typename D, IsIndex I>
 Variable<T, D> scatter_reduce(const Variable<T, D>& x, int dim, const Tensor<I, D>& index, const Variable<T, D>& source,
                               ScatterReduction reduction) {
@@ -88,7 +88,7 @@ Variable<T, D> index_add(const Variable<T, D>& x, int dim, const Tensor<I, D>& i
   return detail::record_scatter_add(x, indexing, ops::wide_index(index), source);
 }
 
-// Of a Variable and a Tensor, which is a constant: index_add(Tensor<float>::zeros({nodes, width}), 0, target, messages).
+// For a Variable and a Tensor, which is a constant: index_add(Tensor<float>::zeros({nodes, width}), 0, target, messages).
 template <typename X, IsIndex I, typename D, typename S>
 requires detail::VariableAndTensor<X, S>
 auto scatter(const X& x, int dim, const Tensor<I, D>& index, const S& source) {

@@ -16,10 +16,11 @@
 #include "trireme/ops/update/step.hpp"
 #include "trireme/tensor/scalar.hpp"
 
-// Losses of Variables: sums over the targets that count, with the number of these. Of bfloat16 and float16 the loss is float.
+// Losses of Variables: sums over the targets that count, with the number of these targets. The loss of bfloat16 and float16 is
+// float.
 namespace trireme TRIREME_EXPORT {
 
-// What add_loss() keeps of a loss.
+// A loss that add_loss() has put on a tape.
 template <typename T, typename D>
 class AddedLossOf final : public AddedLoss {
  public:
@@ -47,9 +48,9 @@ class AddedLossOf final : public AddedLoss {
   bool has_begun_ = false;
 };
 
-// An auxiliary loss, as one that balances experts: adds `sum`, of one element, to the Loss::sum of this micro-batch, where it
-// arises. Any layer in any stage of a pipeline may call it; a mean over targets is multiplied by their number first. Ranks of a
-// tensor axis add the same. Without a tape, in evaluation, it does nothing.
+// Adds an auxiliary loss, such as one that balances experts: `sum`, of one element, is added to the Loss::sum of this
+// micro-batch. Any layer in any stage of a pipeline may call it. Multiply a mean over targets by their number first. Ranks of a
+// tensor axis add the same. Without a tape, as in evaluation, it does nothing.
 template <typename T, typename D>
 void add_loss(const Variable<T, D>& sum) {
   require(sum.value().defined() && sum.shape().numel() == 1, "add_loss() takes one element, not {}",
@@ -65,22 +66,22 @@ struct Loss {
   Variable<T, D> sum;                    // over counted targets
   Scalar<double, D> target_weight = {};  // targets that count, each by the weight of its class
   std::int64_t nominal_targets = 0;      // all targets, the ignored ones too: the same in every micro-batch of a step
-  Scalar<double, D> scale = 1.0;         // of the gradients: amp::GradScaler
+  Scalar<double, D> scale = 1.0;         // factor on the gradients, see amp::GradScaler
 
-  // The host waits for a GPU's. 0 where no target counts, as in a batch of ignored targets alone: PyTorch's mean is NaN there.
+  // On a GPU the host waits for it. 0 if no target counts, where PyTorch's mean is NaN.
   double mean() const {
     const double targets = target_weight.item();
     return targets == 0 ? 0.0 : static_cast<double>(sum.value().item()) / targets;
   }
 
-  // Gradients of scale * sum / nominal_targets, with what add_loss() has added to the sum; the optimizer step corrects by
-  // nominal_targets / target_weight of the whole step.
+  // Computes gradients of scale * sum / nominal_targets, where sum includes what add_loss() added. The optimizer step
+  // multiplies them by nominal_targets / target_weight of the whole step.
   void backward() const {
     if (Tape* tape = Tape::current()) begin_added(*tape);
     sum.backward(upstream(sum.shape()));
   }
 
-  // The first part of that: for the tape of a stage that has no other loss.
+  // Starts the backward pass of added losses only, for the tape of a stage that has no other loss.
   void begin_added(const Tape& tape) const {
     for (const std::shared_ptr<AddedLoss>& added : tape.added_losses()) {
       auto* loss = dynamic_cast<AddedLossOf<T, D>*>(added.get());
@@ -102,7 +103,7 @@ struct Loss {
   }
 };
 
-// A loss that is given as one, or as a Variable of one element, which then counts as one target.
+// Makes a Loss from a Loss, or from a Variable of one element, which then counts as one target.
 template <typename T, typename D>
 const Loss<T, D>& as_loss(const Loss<T, D>& loss) {
   return loss;
@@ -115,8 +116,8 @@ Loss<Accumulate<T>, D> as_loss(const Variable<T, D>& value) {
   return {.sum = cast<Accumulate<T>>(value), .target_weight = 1.0, .nominal_targets = 1};
 }
 
-// Its mean is the sum of both means. That of a step over several micro-batches and ranks is too, since both keep equally many
-// targets: others are an error, and so are losses that are scaled differently. The host waits for counts that a GPU has.
+// A loss whose mean is the sum of both means, also over a step of several micro-batches and ranks. Losses with different
+// numbers of targets or different scales are an error. If the numbers are on a GPU, the host waits for them.
 template <typename T, typename D>
 Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
   require_operands("add", a.sum, b.sum);
@@ -127,8 +128,8 @@ Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
   return {.sum = add(a.sum, b.sum), .target_weight = a.target_weight, .nominal_targets = a.nominal_targets, .scale = a.scale};
 }
 
-// Its mean is that of the loss plus a Variable of one element, as a penalty; where ranks or micro-batches have different ones,
-// the mean of these over the targets. The host waits for counts that a GPU has.
+// A loss whose mean is that of `loss` plus `value`, of one element, such as a penalty. If ranks or micro-batches have different
+// values, their mean over the targets is added. If the numbers of targets are on a GPU, the host waits for them.
 template <typename T, typename D, typename V>
 requires std::same_as<Accumulate<V>, T> Loss<T, D> add(const Loss<T, D>& loss, const Variable<V, D>& value) {
   require_operands("add", loss.sum, value);
@@ -140,7 +141,7 @@ requires std::same_as<Accumulate<V>, T> Loss<T, D> add(const Loss<T, D>& loss, c
           .scale = loss.scale};
 }
 
-// Its mean is `factor` times that of the loss. operators.hpp has 0.5 * (a + b) for losses.
+// A loss whose mean is `factor` times that of `loss`. operators.hpp has 0.5 * (a + b) for losses.
 template <typename T, typename D>
 Loss<T, D> scale(const Loss<T, D>& loss, double factor) {
   return {.sum = scale(loss.sum, static_cast<Accumulate<T>>(factor)),
@@ -149,7 +150,7 @@ Loss<T, D> scale(const Loss<T, D>& loss, double factor) {
           .scale = loss.scale};
 }
 
-// Softmax cross-entropy of logits[..., classes] with one class number for each row; rows of ignore_index count for nothing.
+// Softmax cross-entropy of logits[..., classes] with one class number for each row; rows with ignore_index are ignored.
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                                     const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
@@ -160,8 +161,8 @@ TRIREME_EXPORT Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D
                                                              const Tensor<std::int32_t, D>& targets,
                                                              const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// Element by element against a constant target of the same shape; every element is a counted target. What is compared with
-// bfloat16 or float16 is float, and so is the loss.
+// Element by element against a constant target of the same shape; every element is a counted target. For bfloat16 and float16,
+// target and loss are float.
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target);
 template <typename T, typename D>
@@ -170,7 +171,7 @@ TRIREME_EXPORT Loss<Accumulate<T>, D> bce_with_logits(const Variable<T, D>& logi
 
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> l1_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target);
-// (x - target)^2 / 2 where they are within delta, a line beyond (Huber 1964); delta above 0.
+// (x - target)^2 / 2 where |x - target| is within delta, linear beyond (Huber 1964); delta must be above 0.
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> huber_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target,
                                                  double delta = 1);
@@ -180,18 +181,18 @@ TRIREME_EXPORT Loss<Accumulate<T>, D> smooth_l1_loss(const Variable<T, D>& x, co
                                                      double beta = 1);
 
 struct FocalLossOptions {
-  double alpha = 0.25;  // of targets of 1, those of 0 have 1 - alpha; below 0: neither has a factor
+  double alpha = 0.25;  // factor on targets of 1; those of 0 have 1 - alpha; below 0: no factors
   double gamma = 2;
 };
-// bce_with_logits times (1 - probability of the target)^gamma: what is right already counts less (Lin et al. 2017, arXiv
-// 1708.02002), as torchvision.ops.sigmoid_focal_loss.
+// bce_with_logits times (1 - probability of the target)^gamma: elements that are classified well count less (Lin et al. 2017,
+// arXiv 1708.02002), as torchvision.ops.sigmoid_focal_loss.
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> sigmoid_focal_loss(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
                                                          const FocalLossOptions& options = {});
 
-// KL(target || exp(log_probabilities)) over the last dim; mean() is that of the rows (PyTorch's batchmean for two dims).
-// The target holds probabilities, or their logarithms; NaN and probabilities below 0 give NaN. A probability of 0 counts as 0,
-// also where the log-probability is infinite, of which PyTorch makes NaN.
+// KL(target || exp(log_probabilities)) over the last dim; mean() is that of the rows (PyTorch's batchmean for two dims). The
+// target holds probabilities, or their logarithms; NaN and probabilities below 0 give NaN. A target of 0 contributes 0, also
+// where the log-probability is infinite; PyTorch returns NaN there.
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> kl_divergence(const Variable<T, D>& log_probabilities,
                                                     const Tensor<Accumulate<T>, D>& target, bool log_target = false);

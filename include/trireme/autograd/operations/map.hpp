@@ -15,9 +15,9 @@
 //
 //   const auto y = map([](auto gate, auto up) { return gate * sigmoid(gate) * up; }, gate, up);
 //
-// One pass over the elements forward, and one backward for the gradients of all operands, which computes the expression again:
-// only the operands are kept. Their shapes are broadcast; they are of one element type, and some may be Tensors, which are
-// constants. What the expression may say, and how it becomes vector code or runs on a GPU, is told in ops/pointwise/map.hpp.
+// Forward is one pass over the elements, backward is one more for the gradients of all operands. Backward computes the
+// expression again, so only the operands are kept. Operands are broadcast and have one element type; some may be Tensors, which
+// are constants. ops/pointwise/map.hpp says what an expression may contain, and how it becomes vector code or runs on a GPU.
 namespace trireme TRIREME_EXPORT {
 namespace detail {
 
@@ -33,7 +33,7 @@ struct Map {
 
   template <typename T, typename D>
   void backward(const Tensor<T, D>& dy, const std::vector<Tensor<T, D>>& x, const std::vector<Gradient<T, D>>& dx) const {
-    std::array<Tensor<T, D>, n> products;  // in the shape of dy; of an operand of this shape the gradient itself
+    std::array<Tensor<T, D>, n> products;  // in the shape of dy; for an operand of this shape, its gradient itself
     std::array<bool, n> accumulate{};
     const auto open_from = [&](const auto& open_others, std::size_t k) -> void {
       if (k == n) return ops::map_backward(function, std::span<const Tensor<T, D>, n>(x), dy, products, accumulate);

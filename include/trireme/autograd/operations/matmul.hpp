@@ -32,7 +32,7 @@ template <typename T, typename D, typename G>
 requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> matmul(const Variable<T, D>& a,
                                                                                                     const Variable<T, D, G>& b);
 
-// Of a Variable and a Tensor, which is a constant.
+// For a Variable and a Tensor, which is a constant.
 template <typename T, typename D, typename G>
 requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) Variable<T, D> matmul(const Tensor<T, D>& a,
                                                                                      const Variable<T, D, G>& b) {
@@ -43,8 +43,7 @@ Variable<T, D> matmul(const Variable<T, D>& a, const Tensor<T, D>& b) {
   return matmul(a, Variable<T, D>(b));
 }
 
-// The products of ops/matmul/products.hpp, made of reshape, permute, sum and matmul, which an observer sees and whose gradients
-// theirs are.
+// The products of ops/matmul/products.hpp, composed of reshape, permute, sum and matmul: an observer sees these operations.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> outer(const Variable<T, D>& a, const Variable<T, D>& b);
 template <typename T, typename D>
@@ -63,7 +62,8 @@ struct LowRankColumns {
 };
 
 // Adds scale * u_i b_i^T to some columns of y[..., out], for each i: u[..., n * rank] has the u_i side by side, b[sum of
-// counts, rank] the b_i one below the other. y's memory becomes the result's: y is used no more, and no operation has kept it.
+// counts, rank] the b_i one below the other. The result takes over y's memory: y must not be used afterwards, and no operation
+// may have kept it.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> add_low_rank(const Variable<T, D>& y, const Variable<T, D>& u,
                                            const Variable<T, D, Accumulate<T>>& b, const std::vector<LowRankColumns>& columns,
@@ -71,9 +71,9 @@ TRIREME_EXPORT Variable<T, D> add_low_rank(const Variable<T, D>& y, const Variab
 
 // Where the scale of an operand of an 8-bit product comes from: Micikevicius et al. 2022, arXiv 2209.05433.
 enum class Float8Scaling : std::uint8_t {
-  none,     // the product is none of 8-bit operands
-  current,  // from its own largest element, for which it is read once more
-  delayed,  // from the largest elements of earlier calls; what has grown beyond them becomes the largest value
+  none,     // no 8-bit product
+  current,  // from its own largest element, which takes one more pass over it
+  delayed,  // from the largest elements of earlier calls; larger elements saturate
 };
 
 Float8Scaling float8_scaling_named(std::string_view name);  // as above; an error for any other
@@ -81,10 +81,10 @@ Float8Scaling float8_scaling_named(std::string_view name);  // as above; an erro
 // What delayed scaling keeps of earlier calls: the largest magnitudes of each operand [length], the newest first.
 template <typename D = Cpu>
 struct Float8History {
-  Tensor<float, D> x;  // undefined, as the others: current scaling
+  Tensor<float, D> x;  // undefined, like the others: current scaling
   Tensor<float, D> weight;
   Tensor<float, D> dy;
-  bool update = true;  // false: the call leaves them alone
+  bool update = true;  // false: the call does not change them
 };
 
 // linear() by products of 8-bit operands (ops/matmul/float8.hpp): x and the weight become e4m3, the gradient of y e5m2, and the

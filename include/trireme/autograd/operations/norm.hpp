@@ -11,8 +11,8 @@
 // two.
 namespace trireme TRIREME_EXPORT {
 
-// Over the last `dims` dims together; weight and bias, which have these dims, may be undefined. Computed in float for half
-// types, whose weights are float.
+// Normalises over the last `dims` dims together. weight and bias have these dims and may be undefined. Half types are computed
+// in float.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                          const Variable<Accumulate<T>, D>& bias, double epsilon, int dims = 1);
@@ -44,8 +44,8 @@ TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rm
                                                                                        const Variable<Accumulate<T>, D>& weight,
                                                                                        double epsilon);
 
-// Moving averages [channels] of what training has seen, for evaluation. Training updates the tensors in place, but leaves both
-// alone when a mean or a variance of the batch is inf or nan: float16 skips the optimizer's step then.
+// Moving averages [channels] of what training has seen, for evaluation. Training updates both tensors in place, unless a mean
+// or a variance of the batch is inf or nan: then float16 skips the optimizer's step too.
 template <typename A, typename D = Cpu>
 struct RunningStatistics {
   Tensor<A, D> mean = {};
@@ -56,7 +56,7 @@ struct BatchNormArguments {
   bool training = true;   // normalise by the batch; otherwise by the running statistics
   double momentum = 0.1;  // new = (1 - momentum) * old + momentum * batch
   double epsilon = 1e-5;  // is added to the variance
-  Axis axis = {};         // makes it the batch of all its ranks, which may hold different numbers of rows, or none
+  Axis axis = {};         // normalises over the batch of all its ranks; they may have different numbers of rows, or none
 };
 
 // x [..., channels] normalised over all rows: (x - mean) / sqrt(variance + epsilon) * weight + bias. weight and bias [channels]
@@ -67,7 +67,7 @@ TRIREME_EXPORT Variable<T, D> batch_norm(const Variable<T, D>& x, const Variable
                                          const RunningStatistics<Accumulate<T>, D>& running,
                                          const BatchNormArguments& options = {});
 
-// relu(batch_norm(x)) in as many passes over memory.
+// relu(batch_norm(x)) in as many passes over memory as batch_norm(x).
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> batch_norm_relu(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                               const Variable<Accumulate<T>, D>& bias,
@@ -82,8 +82,8 @@ TRIREME_EXPORT Variable<T, D> batch_norm_add_relu(const Variable<T, D>& x, const
                                                   const RunningStatistics<Accumulate<T>, D>& running,
                                                   const BatchNormArguments& options = {});
 
-// x [batch, ..., channels], each sample normalised over each of `groups` equal parts of the channels. It knows no batch:
-// training and evaluation are the same, and so is any division of the batch.
+// x [batch, ..., channels], each sample normalised over each of `groups` equal parts of the channels. It does not depend on the
+// batch: training and evaluation give the same result, and so does any division of the batch.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                          const Variable<Accumulate<T>, D>& bias, int groups, double epsilon = 1e-5);

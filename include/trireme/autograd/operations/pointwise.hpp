@@ -10,8 +10,8 @@
 //
 //   const Variable<float> y = exp(minimum(x, 3)) * where(x > 0, x, 0.5);
 //
-// Of two operands one may be a Tensor, which is a constant. The gradient of an operand that is repeated is summed over the dims
-// in which it is, in an order that does not depend on threads.
+// One of two operands may be a Tensor, which is a constant. The gradient of a broadcast operand is summed over its broadcast
+// dims, in an order that does not depend on threads.
 namespace trireme TRIREME_EXPORT {
 namespace detail {
 
@@ -43,7 +43,7 @@ template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> where_with_number(const Tensor<bool, D>& mask, const Variable<T, D>& x, Accumulate<T> number,
                                                 ops::Side side);
 
-// Calls one of these with a and b as Variables, or with the one that is none as a number.
+// Calls of_both with a and b as Variables, or with_number if one of them is a number.
 template <typename A, typename B>
 auto with_variables(const A& a, const B& b, const auto& of_both, const auto& with_number) {
   using Of = ElementsOf<std::conditional_t<Elements<A>, A, B>>;

@@ -14,7 +14,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Where the planes of a store lie, and what the store, which knows no element types, does with them there.
+// The device of a store's planes, with the operations that the store needs there. The store does not know element types.
 class PlaneDevice {
  public:
   using Plane = std::shared_ptr<device::Storage>;
@@ -28,20 +28,21 @@ class PlaneDevice {
   virtual void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes) const = 0;
   virtual void write(void* plane, const void* on_host, std::size_t bytes) const = 0;
   virtual void read(const void* plane, void* on_host, std::size_t bytes) const = 0;
-  // Of elements of `dtype` in a range of a plane; nan where one of them is inf or nan.
+  // The sum of squares of the elements of `dtype` in a range of a plane; nan where one of them is inf or nan.
   virtual double sum_of_squares(const Plane& plane, DType dtype, const Range& range) const = 0;
-  // For the totals and numbers of a step, which lie where planes do, while the host goes on: adds to them, the latter
-  // sum_of_squares to totals->squares; and makes the numbers of a loss over `count` targets.
+  // For the totals and numbers of a step, which lie on the planes' device; the host does not wait. add_totals() adds known
+  // totals, add_squares() adds sum_of_squares() to totals->squares, and summarize() computes the numbers for a loss over
+  // `count` targets.
   virtual void add_totals(const StepTotals& known, StepTotals* totals) const = 0;
   virtual void add_squares(const Plane& plane, DType dtype, const Range& range, StepTotals* totals) const = 0;
   virtual void summarize(const StepTotals* totals, double count, StepNumbers* numbers) const = 0;
   // sum += plane in a range of both.
   virtual void add(const Plane& sum, const Plane& plane, DType dtype, const Range& range) const = 0;
-  // A range of float values to bfloat16 or float16, into the same range of another plane.
+  // Rounds a range of float values to bfloat16 or float16, into the same range of another plane.
   virtual void round(const Plane& values, const Range& range, DType to, const Plane& rounded) const = 0;
 
-  // Where a State finds the elements of a plane: there, or for a GPU's in a copy on the host, which is renewed before the state
-  // is saved or loaded and written back when it is loaded.
+  // Where a State finds the elements of a plane: in the plane, or for a GPU in a copy on the host. The copy is refreshed before
+  // the state is saved or loaded, and written back after loading.
   virtual void* listed(State& state, void* plane, std::size_t bytes) const = 0;
 };
 

@@ -11,11 +11,11 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// What each parameter or buffer has of a plane's block, as a block of its own, which counts its own changes.
+// The parts of a plane's block that belong to each parameter or buffer, as blocks that count their own changes.
 class PlaneParts {
  public:
   PlaneParts() = default;
-  // elements: of each, by index. What lies beyond the block has none.
+  // elements: the range of each, by index. Ranges beyond the block get no part.
   PlaneParts(const std::shared_ptr<device::Storage>& block, std::span<const Range> elements, std::size_t element_bytes);
 
   bool has(int index) const {

@@ -20,18 +20,18 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Of which of the store's elements a plane holds one number each.
+// The elements of the store for which a plane holds one number each.
 enum class Extent : std::uint8_t {
   all,        // of all parameters that lie here
   trainable,  // of those that have gradients
-  shard,      // of what this rank updates: the ranges of the store's Shard; without one as trainable
+  shard,      // of what this rank updates: the ranges of the store's Shard; without a Shard, the same as trainable
 };
 
-// Where a plane lies while nobody visits it.
+// The memory in which a plane lies while it is not visited.
 enum class Home : std::uint8_t {
   device,  // where the store lies
-  host,    // in the host's memory; a store on a GPU gets what is visited, piece by piece, and gives it back
-  file,    // not there yet: refused
+  host,    // in host memory; for a store on a GPU, a visit copies each piece to the GPU and back
+  file,    // not implemented: an error
 };
 
 struct PlaneOptions {
@@ -41,12 +41,12 @@ struct PlaneOptions {
   double initial = 0;  // of every element; only planes of float32 and float64 have another value than 0
 };
 
-// The planes of a FlatStore. A plane gets its memory at its first use, by whichever thread; from then on a change of what it
-// extends over is an error.
+// The planes of a FlatStore. A plane's memory is allocated at its first use, by any thread. Changing its extent afterwards is
+// an error.
 class PlaneTable {
  public:
-  // Neighbours in memory: a range of the store, and where its first element lies in each of the planes that are visited. The
-  // addresses hold until the visit of this piece ends.
+  // A contiguous piece: a range of the store, and the address of its first element in each visited plane. The addresses are
+  // valid until the visit of this piece ends.
   struct Piece {
     Range range;
     std::span<void* const> elements;
@@ -59,7 +59,7 @@ class PlaneTable {
   void remove(int plane);  // gives its memory back; no other plane gets its number
   std::uint64_t new_owner() { return ++owners_; }
 
-  // parts: the elements of each parameter, of which the store's own planes know how often they were changed.
+  // parts: the elements of each parameter. The store's own planes count the changes of each part.
   void lay_out(std::int64_t numel, std::int64_t trainable_numel, std::vector<Range> parts);
   void set_shard(std::shared_ptr<Shard> shard);
   const std::shared_ptr<Shard>& shard() const { return shard_; }
@@ -77,8 +77,8 @@ class PlaneTable {
       require_same_shard(entry);
     return entry.memory;
   }
-  const PlaneParts& parts(int plane) const { return at(plane).parts; }            // of the memory, once there is some
-  bool lies_at(int plane, const void* memory) const;                              // false for one that was removed
+  const PlaneParts& parts(int plane) const { return at(plane).parts; }            // of the memory, once it is allocated
+  bool lies_at(int plane, const void* memory) const;                              // false for a plane that was removed
   void move(int plane, const std::shared_ptr<device::MemoryResource>& resource);  // into memory of the same device
 
   static std::size_t bytes_of(std::int64_t count, DType dtype);
@@ -88,7 +88,7 @@ class PlaneTable {
    public:
     Walk(PlaneTable& table, std::span<const int> planes);
     void require_here(const Range& range) const;  // in all planes
-    Piece begin(const Range& rest);               // the first neighbours of a range that lies here and is not empty
+    Piece begin(const Range& rest);               // the first piece of a range that lies here and is not empty
     void end(const Piece& piece);
 
    private:
@@ -116,7 +116,7 @@ class PlaneTable {
     bool removed = false;
     FirstUse has_memory = {};
     std::shared_ptr<device::Storage> memory = {};
-    std::shared_ptr<Shard> shard = {};  // over whose ranges the memory goes
+    std::shared_ptr<Shard> shard = {};  // the one whose ranges the memory holds
     PlaneParts parts = {};
   };
   // Neighbouring ranges of the shard, and where they lie in a plane.

@@ -13,7 +13,7 @@
 namespace trireme TRIREME_EXPORT {
 
 // The part of a store's trainable range that this rank's optimizers update, where ranks share that work. An optimizer updates
-// the parameters inside ranges(), in their order, and tells a Publication what is done.
+// the parameters inside ranges(), in their order, and reports each finished range to a Publication.
 class Shard {
  public:
   Shard(std::vector<Range> ranges, bool fixed_bits, std::vector<std::int64_t> bounds = {})
@@ -27,14 +27,14 @@ class Shard {
   const std::vector<Range>& ranges() const { return ranges_; }  // ascending; some may be empty
   std::int64_t numel() const { return numel_; }                 // of all ranges together
 
-  // Where ranges of any rank begin, ascending: the same on all ranks. What is updated by blocks finds here the parameters that
-  // are not one rank's. Without them each parameter lies in one range.
+  // The beginnings of all ranks' ranges, ascending; the same on all ranks. Optimizers that update in blocks use them to find
+  // the parameters that are divided over ranks. Empty: each parameter lies in one range.
   const std::vector<std::int64_t>& bounds() const { return bounds_; }
 
   // Whether training gives the same bits with any number of ranks.
   bool fixed_bits() const { return fixed_bits_; }
 
-  // New values on their way to the other ranks. All ranks go through the same ones.
+  // Sends new values to the other ranks. All ranks make the same sequence of publications.
   class Publication {
    public:
     Publication() = default;
@@ -46,9 +46,8 @@ class Shard {
   };
   virtual std::unique_ptr<Publication> publish() = 0;
 
-  // The values of all ranks added up, on every rank, in the memory of the store's device: for norms of parameters that several
-  // ranks update, or their elements, where each rank adds its own to the zeros of the others. On a GPU they are there for its
-  // next work.
+  // All-reduces `values`, in memory of the store's device. For norms of parameters that several ranks update, or for their
+  // elements, where each rank has zeros for the elements of others. On a GPU the sums are ready for its next work.
   virtual void sum_over_ranks(std::span<double> values) = 0;
   virtual void sum_over_ranks(std::span<float> values) = 0;
 

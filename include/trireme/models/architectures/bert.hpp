@@ -22,12 +22,12 @@ struct BertOptions {
   std::int64_t hidden = 3072;  // features of a block's MLP
   std::int64_t vocabulary = 30522;
   std::int64_t block = 512;      // longest sequence
-  std::int64_t token_types = 2;  // of sentences that a sequence is made of
+  std::int64_t token_types = 2;  // kinds of sentences in a sequence
   ops::Activation activation = ops::Activation::gelu_erf;
   double epsilon = 1e-12;                         // of the norms
   double dropout = 0.1;                           // of the embedding, of what each block adds, and of what the classifier reads
-  std::optional<double> classifier_dropout = {};  // of what the classifier reads, where it is another one
-  double attention_dropout = 0.1;                 // of attention's shares, see nn::MultiheadAttentionOptions
+  std::optional<double> classifier_dropout = {};  // of what the classifier reads, if it differs from `dropout`
+  double attention_dropout = 0.1;                 // of attention weights, see nn::MultiheadAttentionOptions
   std::int64_t classes = 0;                       // above 0: a classifier of sequences in place of the masked-language head
   std::vector<std::string> labels = {};           // the names of the classes, or none
   double weight_deviation = 0.02;                 // standard deviation of first weights

@@ -8,8 +8,8 @@
 #include "trireme/nn/staged/staged.hpp"
 
 // Generative adversarial networks (Goodfellow et al. 2014, arXiv 1406.2661): a generator makes images [batch, height, width,
-// channels] in [-1, 1] from latent vectors [batch, latent], a discriminator gives each image a logit [batch, 1], above 0 for
-// one it takes as real. Two models with a store each. Names and shapes of weights as in torch.nn.
+// channels] in [-1, 1] from latent vectors [batch, latent], a discriminator gives each image a logit [batch, 1], above 0 if it
+// takes the image as real. They are two models, each with its store. Names and shapes of weights as in torch.nn.
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
@@ -111,7 +111,8 @@ Loss<Accumulate<T>, D> adversarial_loss(const Variable<T, D>& logits, bool real)
   return bce_with_logits(logits, Tensor<A, D>::full(logits.shape(), real ? A{1} : A{0}));
 }
 
-// Of real images and of fake ones, which are constants here. Two forward passes: batch norm takes each kind by itself.
+// The discriminator's loss on real and fake images; the fake images are constants here. It makes two forward passes, so that
+// batch norm normalises real and fake images separately.
 template <typename Discriminator, typename T, typename D>
 Loss<Accumulate<T>, D> discriminator_loss(const Discriminator& discriminator, const Variable<T, D>& real,
                                           const Variable<T, D>& fake) {
@@ -119,8 +120,8 @@ Loss<Accumulate<T>, D> discriminator_loss(const Discriminator& discriminator, co
   return add(of_real, adversarial_loss(discriminator.logits(fake.detach()), false));
 }
 
-// How far the discriminator is from taking the fake images as real (the non-saturating loss). Its parameters are constants
-// here.
+// How far the discriminator is from taking the fake images as real (the non-saturating loss). The discriminator's parameters
+// are constants here.
 template <typename Discriminator, typename T, typename D>
 Loss<Accumulate<T>, D> generator_loss(const Discriminator& discriminator, const Variable<T, D>& fake) {
   const FrozenParameters frozen(discriminator);

@@ -15,7 +15,7 @@ namespace trireme TRIREME_EXPORT {
 namespace models {
 namespace detail {
 
-// How many tokens the model sees at most, which no prompt is longer than.
+// How many tokens the model sees at most. A longer prompt is an error.
 inline std::int64_t checked_context(std::span<const TokenText> prompts, const GenerateOptions& options, std::int64_t block) {
   require(options.context >= 0 && options.context <= block,
           "generate(): a context of {} tokens, but the model has {} positions", options.context, block);
@@ -28,7 +28,7 @@ inline std::int64_t checked_context(std::span<const TokenText> prompts, const Ge
   return context;
 }
 
-// By a model with a cache.
+// Generates with a key-value cache.
 template <typename Model>
 std::vector<TokenText> continue_by(const Model& model, std::span<const TokenText> prompts, const GenerateOptions& options) {
   using D = typename Model::Device;
@@ -47,7 +47,7 @@ std::vector<TokenText> continue_by(const Model& model, std::span<const TokenText
         tokens[places[row]] = sample(std::span(of_row), options, texts[places[row]].uniform);
       }
     };
-    std::vector<nn::NewTokens> single;  // of texts that are read but for one token
+    std::vector<nn::NewTokens> single;  // texts with only one unread token
     std::vector<std::size_t> places;
     for (std::size_t place = 0; place < texts.size(); ++place) {
       const auto sequence = static_cast<std::int64_t>(texts[place].row);
@@ -73,7 +73,7 @@ std::vector<TokenText> continue_by(const Model& model, std::span<const TokenText
   return continue_texts({prompts.begin(), prompts.end()}, options, next);
 }
 
-// By a model that reads each text anew.
+// Generates without a cache: reads the whole text again for each token.
 template <typename Model>
 std::vector<TokenText> continue_anew(const Model& model, std::span<const TokenText> prompts, const GenerateOptions& options) {
   const auto context = static_cast<std::size_t>(checked_context(prompts, options, model.options().block));

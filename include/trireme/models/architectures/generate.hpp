@@ -22,33 +22,35 @@ namespace models {
 struct GenerateOptions {
   std::int64_t count = 256;  // tokens to add, at most
   double temperature = 1;    // 0 takes the most likely token
-  std::int64_t top_k = 0;    // above 0: only so many of the most likely tokens are drawn, and those as likely as the last
-  // Below 1: only the most likely tokens that between them have this probability (Holtzman et al. 2020, arXiv 1904.09751),
-  // after temperature and top_k.
+  std::int64_t top_k = 0;    // above 0: draws only from the top_k most likely tokens, and those as likely as the last of them
+  // Below 1: draws only from the most likely tokens that together have this probability (Holtzman et al. 2020, arXiv
+  // 1904.09751), after temperature and top_k.
   double top_p = 1;
-  std::vector<std::int32_t> stop = {};  // a text ends with the first of these tokens
+  std::vector<std::int32_t> stop = {};  // a text ends after the first of these tokens
   std::uint64_t seed = 0;
-  std::uint64_t first_row = 0;  // the number of the first prompt: a text's random numbers follow from seed, number and step
-  // Of a GPT or Llama: so many tokens it sees at most, the last ones; 0: its `block`. From there on a text is read anew for
-  // each token, which takes that much longer.
+  // Number of the first prompt; a text's random numbers depend on seed, its prompt's number and step.
+  std::uint64_t first_row = 0;
+  // For Gpt, GptNeoX and Llama: the model sees at most this many tokens, the last ones; 0: its `block`. Once a text is longer,
+  // the whole context is read again for each token, which is much slower.
   std::int64_t context = 0;
-  // Called with each new token at once, and with the place of its prompt.
+  // Called with each new token as soon as it is drawn, and the index of its prompt.
   std::function<void(std::size_t row, std::int32_t token)> on_token = {};
 };
 
 using TokenText = std::vector<std::int32_t>;
 
-// From the tokens so far to the logits of the one after them: a Tensor or Variable [..., vocabulary], of which the last row
-// counts, so that what a model says of all positions [1, time, vocabulary] will do.
+// A function from the tokens so far to the logits of the next token: a Tensor or Variable [..., vocabulary]. Only the last row
+// is used, so the logits of all positions [1, time, vocabulary] are fine.
 template <typename F>
 concept NextLogits = std::invocable<F&, std::span<const std::int32_t>>;
 
 namespace detail {
-// Draws a token: the one at which the cumulative probability of what temperature, top_k and top_p leave passes `uniform`.
+// Draws a token: applies temperature, top_k and top_p, then takes the token at which the cumulative probability passes
+// `uniform`.
 template <typename T>
 TRIREME_EXPORT std::int32_t sample(std::span<const T> logits, const GenerateOptions& options, double uniform);
 
-// A text that goes on, and the random number of its next token.
+// A text that has not ended, and the random number for its next token.
 struct OpenText {
   std::size_t row = 0;
   std::span<const std::int32_t> text = {};
@@ -57,7 +59,7 @@ struct OpenText {
 using NextTokens = std::function<TokenText(std::span<const OpenText>)>;
 std::vector<TokenText> continue_texts(std::vector<TokenText> texts, const GenerateOptions& options, const NextTokens& next);
 
-// On the host, in the type that probabilities are computed in.
+// The last row of logits on the host, in the type in which probabilities are computed.
 template <typename T, typename D>
 std::vector<Accumulate<T>> last_row(const Tensor<T, D>& logits) {
   require(logits.defined() && logits.shape().size() > 0 && logits.numel() > 0,
@@ -73,7 +75,7 @@ std::vector<Accumulate<T>> last_row(const Variable<T, D>& logits) {
 }
 }  // namespace detail
 
-// Continues `prompt`, token by token; returns the new tokens only. The same seed gives the same tokens. Of any model:
+// Continues `prompt`, token by token; returns only the new tokens. The same seed gives the same tokens. With any model:
 //
 //   const auto next_logits = [&](std::span<const std::int32_t> tokens) {
 //     const auto seen = tokens.last(std::min<std::size_t>(tokens.size(), 128));
@@ -81,7 +83,7 @@ std::vector<Accumulate<T>> last_row(const Variable<T, D>& logits) {
 //   };
 //   const auto text = models::generate(next_logits, prompt, {.count = 200, .temperature = 0.8, .seed = 1});
 //
-// It is called without a tape. Logits may be -inf: such tokens are never drawn. A NaN or +inf among them is an error.
+// next_logits is called without a tape. A token with a logit of -inf is never drawn. A logit of NaN or +inf is an error.
 template <NextLogits F>
 TokenText generate(F&& next_logits, TokenText prompt, const GenerateOptions& options) {
   const auto next = [&](std::span<const detail::OpenText> texts) {
@@ -92,8 +94,8 @@ TokenText generate(F&& next_logits, TokenText prompt, const GenerateOptions& opt
 }
 
 // The library's language models. A GPT or Llama keeps the keys and values of what it has read (nn::KeyValueCache), so that a
-// token costs one pass over the weights, however long the text and however many prompts: those of a batch may differ in length,
-// and each gets the text that it gets alone. A prompt has at most `block` tokens. All ranks of a divided model call it and get
+// step costs one pass over the weights, for any length of text and any number of prompts. The prompts of a batch may differ in
+// length; each gets the same text as alone. A prompt has at most `block` tokens. All ranks of a divided model call it and get
 // the same texts.
 template <typename P, typename D>
 TRIREME_EXPORT std::vector<TokenText> generate(const Gpt<P, D>& model, std::span<const TokenText> prompts,

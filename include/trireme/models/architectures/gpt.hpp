@@ -20,8 +20,8 @@ struct GptOptions {
   std::int64_t block = 256;  // longest sequence
   std::int64_t vocabulary = 256;
   double dropout = 0;                            // of the embedding and of what each block adds to the residual stream
-  std::optional<double> embedding_dropout = {};  // of the embedding, where it is another one
-  double attention_dropout = 0;                  // of attention's shares, see nn::TransformerOptions
+  std::optional<double> embedding_dropout = {};  // of the embedding, if it differs from `dropout`
+  double attention_dropout = 0;                  // of attention weights, see nn::TransformerOptions
   Float8Scaling fp8 = Float8Scaling::none;       // of the blocks' linear layers; with MixedBfloat16 and without a tensor axis
   double weight_deviation = 0.02;                // standard deviation of first weights
 };
@@ -45,7 +45,7 @@ class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>
     return this->forward({.tokens = tokens, .targets = {}});
   }
 
-  // targets [batch, time]; ops::ignored_target counts for nothing.
+  // targets [batch, time]; ops::ignored_target is ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return lm_head_.loss(logits, batch.targets); }
   Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const {
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});
@@ -53,7 +53,7 @@ class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>
 
   // Logits of the position after the last token: [batch, vocabulary]; records nothing. All ranks of a divided model call it.
   Tensor<T, D> next_token_logits(const Tensor<std::int32_t, D>& tokens) const;
-  // The same after each of these parts, which go on with the sequences of a cache: [parts, vocabulary].
+  // The same after the last token of each part, which continues a sequence of the cache: [parts, vocabulary].
   Tensor<T, D> next_token_logits(std::span<const nn::NewTokens> tokens, nn::KeyValueCache<T, D>& cache) const;
 
  private:

@@ -135,7 +135,7 @@ GptNeoX<P, D>::GptNeoX(const GptNeoXOptions& options, const ModelContext& contex
   const Decoder& d = gpt_neox_;
   const auto embed = [this, &d](const Batch& batch) {
     require(batch.tokens.shape().size() == 2 && batch.tokens.dim(1) <= options_.block,
-            "a model of {} positions reads tokens [batch, time], no longer than that, got {}", options_.block,
+            "a model of {} positions reads tokens [batch, time] with time up to that number, got {}", options_.block,
             batch.tokens.shape());
     return nn::Residual<P, D>{d.embed_in.forward(batch.tokens)};
   };

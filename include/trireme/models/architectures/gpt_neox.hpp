@@ -21,19 +21,18 @@ struct GptNeoXOptions {
   ops::Activation activation = ops::Activation::gelu_erf;
   double epsilon = 1e-5;  // of the norms
   double rotary_base = 10000;
-  double rotary_share = 0.25;     // of each head's elements, the first ones, are rotated
-  bool parallel_residual = true;  // attention and MLP read the same stream; else the MLP reads what attention has added to
+  double rotary_share = 0.25;     // share of each head's elements that are rotated, the first ones
+  bool parallel_residual = true;  // attention and MLP read the same stream; otherwise the MLP reads the stream after attention
   bool attention_bias = true;
   bool tied = false;                    // the output layer's weight is the token embedding
   double unused_attention_dropout = 0;  // attention_dropout and
-  double unused_hidden_dropout = 0;     // hidden_dropout of folders: nothing is dropped here, in training neither
+  double unused_hidden_dropout = 0;     // hidden_dropout of folders; this model has no dropout, not even in training
   double weight_deviation = 0.02;       // standard deviation of first weights
 };
 
 // Causal self-attention with rotary positions in a part of each head (Black et al. 2022, arXiv 2204.06745). [batch, time,
-// width]
-// -> the same; in a sequence-parallel model this rank's rows of that. query_key_value [heads * 3 * size, width] makes query,
-// key and value of one head after the other. The ranks of a tensor axis divide the heads.
+// width] -> the same; in a sequence-parallel model this rank's rows of that. query_key_value [heads * 3 * size, width] holds
+// query, key and value of each head, one head after the other. The ranks of a tensor axis divide the heads.
 template <typename P, typename D = Cpu>
 class GptNeoXAttention : public nn::Module<P, D> {
  public:
@@ -92,7 +91,7 @@ class GptNeoX : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P
     return this->forward({.tokens = tokens, .targets = {}});
   }
 
-  // targets [batch, time]; ops::ignored_target counts for nothing.
+  // targets [batch, time]; ops::ignored_target is ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return embed_out_.loss(logits, batch.targets); }
   Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const {
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});

@@ -48,7 +48,7 @@ std::vector<typename LlamaBlock<P, D>::Options> block_options(const LlamaOptions
   return blocks;
 }
 
-// With the embedding's weight where the options say so.
+// Shares the embedding's weight if options.tied.
 template <typename P, typename D>
 nn::TokenLogits<P, D> output_layer(const nn::Module<P, D>& model, const LlamaOptions& options,
                                    const nn::Embedding<P, D>& tokens) {
@@ -81,7 +81,7 @@ Llama<P, D>::Llama(const LlamaOptions& options, const ModelContext& context)
   const Decoder& d = decoder_;
   const auto embed = [this, &d](const Batch& batch) {
     require(batch.tokens.shape().size() == 2 && batch.tokens.dim(1) <= options_.block,
-            "a model of {} positions reads tokens [batch, time], no longer than that, got {}", options_.block,
+            "a model of {} positions reads tokens [batch, time] with time up to that number, got {}", options_.block,
             batch.tokens.shape());
     return nn::Residual<P, D>{d.embed_tokens.forward(batch.tokens)};
   };

@@ -16,7 +16,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
-// A Llama 2 or 3, and what differs in Mistral, Mixtral and Qwen 2 and 3.
+// Options of Llama 2 and 3, and of Mistral, Mixtral, Qwen 2 and Qwen 3.
 struct LlamaOptions {
   int layers = 6;
   int heads = 6;
@@ -36,11 +36,11 @@ struct LlamaOptions {
   bool query_key_norm = false;
   std::int64_t window = 0;          // above 0: attention to keys that are fewer places away,
   std::vector<bool> windowed = {};  // in these layers; empty: in all
-  // With a count, experts take the place of the MLP in all blocks. Width and initializer are the model's, and so is the number
-  // of hidden features unless it is given. Factors of added losses are those of the means over layers.
+  // If experts.count is above 0, experts replace the MLP in all blocks. They use the model's width and initializer, and its
+  // number of hidden features unless they give one. The factors of their losses apply to the means over layers.
   nn::MixtureOfExpertsOptions experts = {};
   double unused_auxiliary_loss = 0.001;  // router_aux_loss_coef of folders, where experts.auxiliary_loss is 0
-  double unused_attention_dropout = 0;   // attention_dropout of folders: attention here drops nothing, in training neither
+  double unused_attention_dropout = 0;   // attention_dropout of folders; attention has no dropout here, not even in training
   double weight_deviation = 0.02;        // standard deviation of first weights
 };
 
@@ -51,7 +51,7 @@ class LlamaBlock : public nn::Module<P, D> {
   struct Options {
     nn::RotaryAttentionOptions attention;
     nn::GatedMlpOptions mlp;
-    nn::MixtureOfExpertsOptions experts = {};  // with a count: instead of the MLP
+    nn::MixtureOfExpertsOptions experts = {};  // replace the MLP if count is above 0
   };
 
   LlamaBlock(const nn::Module<P, D>& parent, std::string_view name, const Options& options)
@@ -73,20 +73,20 @@ class LlamaBlock : public nn::Module<P, D> {
         post_attention_layernorm.add_and_normalize(stream, self_attn.forward(normalized, batch.time(), batch.document_starts));
     return {.stream = middle, .pending = feed_forward(middle_normalized, batch)};
   }
-  // Of new tokens of a cache's sequences.
+  // For new tokens of a cache's sequences.
   nn::Residual<P, D> forward(const nn::Residual<P, D>& x, const nn::LayerCache<typename P::Compute, D>& cache) const {
     const auto [stream, normalized] = nn::settle(input_layernorm, x);
     const auto [middle, middle_normalized] =
         post_attention_layernorm.add_and_normalize(stream, self_attn.forward(normalized, cache));
-    // Each token counts as a sequence of its own: experts of a limited capacity leave out none.
+    // Each token counts as its own sequence, so experts of limited capacity drop no token.
     return {.stream = middle, .pending = mlp ? mlp->forward(middle_normalized) : experts->forward(middle_normalized, 1)};
   }
 
   nn::RmsNorm<P, D> input_layernorm;
   nn::RotaryAttention<P, D> self_attn;
   nn::RmsNorm<P, D> post_attention_layernorm;
-  std::optional<nn::GatedMlp<P, D>> mlp;              // one of the two
-  std::optional<nn::MixtureOfExperts<P, D>> experts;  // has its name
+  std::optional<nn::GatedMlp<P, D>> mlp;              // exactly one of these two is set;
+  std::optional<nn::MixtureOfExperts<P, D>> experts;  // both have the name "mlp"
 
  private:
   typename nn::Module<P, D>::Value feed_forward(const typename nn::Module<P, D>::Value& x,
@@ -114,7 +114,7 @@ class Llama : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, 
     return this->forward({.tokens = tokens, .targets = {}});
   }
 
-  // targets [batch, time]; ops::ignored_target counts for nothing.
+  // targets [batch, time]; ops::ignored_target is ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return lm_head_.loss(logits, batch.targets); }
   Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const {
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});
@@ -122,7 +122,7 @@ class Llama : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, 
 
   // Logits of the position after the last token: [batch, vocabulary]; records nothing. All ranks of a divided model call it.
   Tensor<T, D> next_token_logits(const Tensor<std::int32_t, D>& tokens) const;
-  // The same after each of these parts, which go on with the sequences of a cache: [parts, vocabulary].
+  // The same after the last token of each part, which continues a sequence of the cache: [parts, vocabulary].
   Tensor<T, D> next_token_logits(std::span<const nn::NewTokens> tokens, nn::KeyValueCache<T, D>& cache) const;
 
  private:

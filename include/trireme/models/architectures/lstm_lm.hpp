@@ -17,8 +17,9 @@ struct LstmLmOptions {
   double dropout = 0;  // of the embedding and of every layer's output: Zaremba, Sutskever, Vinyals 2014, arXiv 1409.2329
 };
 
-// A language model, the list embed, lstm, fc. Each row of a batch that continues goes on with the states that the step before
-// has left, without a gradient: truncated backpropagation through time. forward() gives the logits [batch, time, vocabulary].
+// An LSTM language model, with the list of layers embed, lstm, fc. If batch.continues, each row starts from the states at the
+// end of the previous step, without a gradient: truncated backpropagation through time. forward() returns logits [batch, time,
+// vocabulary].
 //
 //   models::LstmLm<Float32> model({.vocabulary = 80}, parallel::model_context(mesh, {.batch_size = 32}));
 template <typename P, typename D = Cpu>
@@ -32,10 +33,11 @@ class LstmLm : public nn::Staged<P, D, data::BasicTokenBatch<D>> {
   const LstmLmOptions& options() const { return options_; }
 
   using State = nn::RecurrentState<T, D>;
-  // The logits of tokens that go on from a state, empty at a text's beginning, which becomes that of their end: for generating.
+  // For generating: the logits of tokens that continue from `state`, and updates `state`. It is empty at the beginning of a
+  // text.
   Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens, State& state) const;
 
-  // ops::ignored_target counts for nothing.
+  // ops::ignored_target is ignored.
   Loss<T, D> loss(const Variable<T, D>& logits, const Batch& batch) const;
 
  private:

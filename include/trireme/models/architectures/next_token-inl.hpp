@@ -10,7 +10,7 @@
 #include "trireme/nn/attention/key_value_cache.hpp"
 #include "trireme/nn/layers/token_layers.hpp"
 
-// What language models share when they generate text.
+// Parts that language models share for generating text.
 namespace trireme TRIREME_EXPORT {
 namespace models {
 namespace detail {
@@ -20,7 +20,7 @@ void copy(const Tensor<T, D>& from, const Tensor<T, D>& to) {
   device::copy_bytes(D{}, to.data(), D{}, from.data(), from.span().size_bytes());
 }
 
-// Tokens [batch, time] and as many more sequences as it takes for a sequence-parallel axis to divide their rows.
+// Tokens [batch, time], padded with sequences until a sequence-parallel axis can divide their rows.
 template <typename D>
 Tensor<std::int32_t, D> divisible(const Tensor<std::int32_t, D>& tokens, std::int64_t width, const Collectives& axis) {
   std::int64_t batch = tokens.dim(0);
@@ -30,7 +30,7 @@ Tensor<std::int32_t, D> divisible(const Tensor<std::int32_t, D>& tokens, std::in
   return padded;
 }
 
-// Of these rows of states -> [rows, vocabulary].
+// Logits of these rows of states: [rows, vocabulary].
 template <typename P, typename D>
 Tensor<typename P::Compute, D> logits_of_rows(const nn::TokenLogits<P, D>& head, Tensor<typename P::Compute, D> states,
                                               const std::vector<std::int64_t>& rows) {
@@ -55,8 +55,8 @@ Tensor<typename P::Compute, D> logits_of_rows(const nn::TokenLogits<P, D>& head,
   return all;
 }
 
-// Logits after these rows of what goes into the model's last layer, which is the norm and the head: [rows, vocabulary]. x:
-// where this rank has that layer. All ranks of a divided model get the same.
+// Logits [rows, vocabulary] of these rows of x, the input of the model's last layer (norm and head). x is set only on the ranks
+// with that layer; all ranks of a divided model get the same logits.
 template <typename Staged, typename Norm, typename P, typename D>
 Tensor<typename P::Compute, D> logits_on_all(const Staged& model, const Norm& norm, const nn::TokenLogits<P, D>& head,
                                              const std::optional<nn::Residual<P, D>>& x,
@@ -85,8 +85,7 @@ Tensor<typename P::Compute, D> next_token_logits(const Staged& model, const Norm
   return logits_on_all(model, norm, head, model.before_last_layer({.tokens = read, .targets = {}}), last);
 }
 
-// New tokens of all parts, one after the other, and in a sequence-parallel model as many more as it takes for ranks to divide
-// them.
+// New tokens of all parts, one after the other; in a sequence-parallel model padded until the ranks can divide them.
 template <typename D>
 struct ReadTokens {
   Tensor<std::int32_t, D> tokens;     // [1, rows]
@@ -112,8 +111,7 @@ ReadTokens<D> joined(const Staged& model, std::int64_t width, std::span<const nn
           .positions = Tensor<std::int32_t, D>::from({std::ssize(own)}, own)};
 }
 
-// Logits after the last token of each part: [parts, vocabulary]. embed(tokens) is the model's first layer, then come the
-// blocks.
+// Logits after the last token of each part: [parts, vocabulary]. embed(tokens) is the model's first layer; the blocks follow.
 template <typename Staged, typename Embed, typename Blocks, typename Norm, typename P, typename D>
 Tensor<typename P::Compute, D> next_token_logits(const Staged& model, const Embed& embed, const Blocks& blocks,
                                                  const Norm& norm, const nn::TokenLogits<P, D>& head,
@@ -121,8 +119,8 @@ Tensor<typename P::Compute, D> next_token_logits(const Staged& model, const Embe
                                                  nn::KeyValueCache<typename P::Compute, D>& cache) {
   require(Tape::current() == nullptr, "next_token_logits() records nothing: call it without a tape");
   const std::int64_t longest = model.options().block;
-  require(cache.capacity() <= longest, "a cache of {} tokens a sequence is for no model of {} positions", cache.capacity(),
-          longest);
+  require(cache.capacity() <= longest, "a cache of {} tokens for each sequence is too long for a model of {} positions",
+          cache.capacity(), longest);
   const std::vector<ops::CachedRows> rows = cache.rows_of(parts);
   const auto read = joined<Staged, D>(model, head.width(), parts, rows);
   const auto run = [&](const Range& layers, nn::Residual<P, D> x) {

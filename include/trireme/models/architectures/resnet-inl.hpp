@@ -33,7 +33,7 @@ inline ResNetOptions checked(const ResNetOptions& options) {
   return options;
 }
 
-// He et al. 2015 (arXiv 1502.01852), for what leaves the layer.
+// Initialized by fan-out (He et al. 2015, arXiv 1502.01852).
 inline nn::Conv2dOptions convolution(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride = 1) {
   const auto fan_out = static_cast<double>(out * kernel * kernel);
   return {.in = in,
@@ -50,7 +50,8 @@ inline nn::Conv2dOptions stem(const ResNetOptions& options) {
                                                     : convolution(options.channels, options.widths.front(), 7, 2);
 }
 
-// What a convolution multiplies for each pixel of the network's images, where it reads so many itself: its cost.
+// The cost of a convolution: its multiplications for each pixel of the network's images. pixels: how many pixels it reads for
+// each of these.
 inline double multiplications(const nn::Conv2dOptions& options, double pixels) {
   return static_cast<double>(options.in * options.out * options.kernel.height * options.kernel.width) * pixels /
          static_cast<double>(options.stride.height * options.stride.width);
@@ -58,10 +59,10 @@ inline double multiplications(const nn::Conv2dOptions& options, double pixels) {
 
 struct ResNetBlockOptions {
   std::vector<nn::Conv2dOptions> convolutions;
-  double pixels = 1;  // that it reads for each pixel of the network's images
+  double pixels = 1;  // pixels that the block reads for each pixel of the network's images
 };
 
-// With their names.
+// All blocks with their names.
 inline std::vector<std::pair<std::string, ResNetBlockOptions>> blocks_of(const ResNetOptions& options) {
   std::vector<std::pair<std::string, ResNetBlockOptions>> blocks;
   std::int64_t in = options.widths.front();

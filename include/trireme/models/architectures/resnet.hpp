@@ -57,7 +57,7 @@ class ResNet : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Mast
   }
 
  private:
-  // 1x1 convolution and batch norm of a residual whose shape changes.
+  // 1x1 convolution and batch norm on the shortcut of a block that changes the shape.
   struct Downsample;
   struct Block;
 

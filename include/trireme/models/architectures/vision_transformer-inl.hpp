@@ -26,7 +26,8 @@ inline VisionTransformerOptions checked(const VisionTransformerOptions& options)
   return options;
 }
 
-// transformers, and timm but for the class token and patches, cut it at -2 and 2: a hundred deviations.
+// transformers truncates at -2 and 2, and so does timm except for the class token and patches. That is a hundred deviations, so
+// there is no truncation here.
 inline Initializer first_weights(const VisionTransformerOptions& options) {
   return Initializer::normal(0, options.weight_deviation);
 }

@@ -26,7 +26,7 @@ struct VisionTransformerOptions {
   ops::Activation activation = ops::Activation::gelu_erf;
   double epsilon = 1e-6;                 // of the norms
   double dropout = 0;                    // of the embedding and of what each block adds to the residual stream
-  double attention_dropout = 0;          // of attention's shares, see nn::MultiheadAttentionOptions
+  double attention_dropout = 0;          // of attention weights, see nn::MultiheadAttentionOptions
   bool distilled = false;                // a second token with a head of its own: DeiT; logits are the mean of both heads
   std::vector<std::string> labels = {};  // the names of the classes, or none
   double weight_deviation = 0.02;        // standard deviation of first weights

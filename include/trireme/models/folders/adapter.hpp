@@ -9,7 +9,7 @@
 #include "trireme/files/location.hpp"
 
 // Folders of LoRA adapters as Hugging Face's PEFT writes and reads them: adapter_config.json and adapter_model.safetensors. For
-// Llama, Gpt and GptNeoX, whose layers have the names of transformers.
+// Llama, Gpt and GptNeoX, since their layers have the names of transformers.
 //
 //   ModelContext context;
 //   context.lora = LoraOptions{.rank = 8, .alpha = 16, .targets = {"q_proj", "v_proj"}};
@@ -21,12 +21,12 @@
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
-// What a folder's adapter_config.json says. Other kinds of adapters, and what none here has (DoRA, biases or modules that are
-// trained beside, ranks by layer, an option of an unknown name), are an Error that names it.
+// Reads a folder's adapter_config.json. Another kind of adapter, or a feature that is not supported (DoRA, trained biases or
+// modules, ranks by layer, an unknown option), is an Error that names it.
 LoraOptions lora_options(const Location& folder);
 
-// Fills the adapters of a model that was made with lora_options(folder), or others of the same rank, scale and targets. Call it
-// after load_pretrained(), which makes the adapters anew.
+// Loads the adapters of a model made with lora_options(folder), or with other options of the same rank, scale and targets. Call
+// it after load_pretrained(), which initializes the adapters again.
 void load_adapter(Model& model, const Location& folder);
 
 struct SaveAdapterOptions {
@@ -35,7 +35,7 @@ struct SaveAdapterOptions {
   std::string task_type = "CAUSAL_LM";
 };
 
-// All ranks of a divided model call it; the first one writes. The folder is made where there is none.
+// All ranks of a divided model call it; the first one writes. Creates the folder if it does not exist.
 void save_adapter(Model& model, const Location& folder, const SaveAdapterOptions& options = {});
 
 }  // namespace models

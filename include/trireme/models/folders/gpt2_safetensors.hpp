@@ -16,12 +16,12 @@ namespace models {
 // Whether Hugging Face stores this parameter transposed.
 bool stored_transposed(std::string_view parameter);
 
-// The sizes of the model in such a file, all but the heads, of which the file does not tell: 1. A tensor that is missing or has
-// another shape or dtype is an Error that names it.
+// The sizes of the model in such a file. The file does not say the number of heads, which is set to 1. A tensor that is missing
+// or has another shape or dtype is an Error that names it.
 GptOptions gpt2_options(const Location& path);
 
 // See load_pretrained.hpp. The names may lack "transformer."; attention masks ("attn.bias", "attn.masked_bias") and a tied
-// "lm_head.weight" are passed over.
+// "lm_head.weight" are ignored.
 nn::LoadedWeights load_pretrained(Model& model, const GptOptions& options, const Location& path,
                                   const nn::LoadOptions& load = {});
 

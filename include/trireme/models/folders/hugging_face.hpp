@@ -27,7 +27,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
-// model_type of a folder's config.json, or of the file that is named: llama, gpt2, bert, ...
+// The model_type in a folder's config.json: llama, gpt2, bert, ... path: the folder, or the file itself.
 std::string model_type(const Location& path);
 
 enum class Family : std::uint8_t {
@@ -38,36 +38,37 @@ enum class Family : std::uint8_t {
   vit        // vit or deit
 };
 
-// Which one a folder's model_type is of. `refused` says of families that are not taken what to do with them. Any other
-// model_type is an Error that lists those that are taken.
+// The family of a folder's model_type. `refused` maps families that the caller does not accept to advice for the Error. Any
+// other model_type is an Error that lists those that are accepted.
 //
 //   switch (models::family_of("folder", {{models::Family::vit, "train_vit trains vision transformers"}})) {
 Family family_of(const Location& path, const std::map<Family, std::string>& refused = {});
 
-// What a folder's config.json says, or the file that is named, of the family llama. What it asks for and no Llama has (another
-// activation or kind of rotary positions, quantized weights, an option of an unknown name) is an Error that names it.
+// Reads the config.json of a model of the family llama. path: the folder, or the file itself. A feature that Llama does not
+// support (another activation or kind of rotary positions, quantized weights, an unknown option) is an Error that names it.
 LlamaOptions llama_options(const Location& path);
 
-// The same of the family vit: a ViTForImageClassification, or a DeiTForImageClassificationWithTeacher, which has a distillation
-// token.
+// The same for the family vit: a ViTForImageClassification, or a DeiTForImageClassificationWithTeacher, which has a
+// distillation token.
 VisionTransformerOptions vit_options(const Location& path);
 
-// How images are normalised for the model of a folder, by its preprocessor_config.json; empty: it has no such file. Pixels that
-// are not divided by 255 there are an Error.
+// How images are normalised for the model in a folder, from its preprocessor_config.json; empty if there is no such file. A
+// file that does not divide pixels by 255 is an Error.
 std::optional<data::Normalization> image_normalization(const Location& folder);
 
-// How images of any size become those of a model, which are `image_size` pixels high and wide, by the same file. Another size
-// that it asks for, or another way to resize, is an Error. Without the file they are resized to the model's, bilinear.
+// How images are resized before the centre of the model's `image_size` x `image_size` pixels is cut out, from the same file. A
+// crop to another size or an unsupported way to resize is an Error. Without the file, images are resized to the model's size,
+// bilinear.
 data::Resizing image_resizing(const Location& folder, std::int64_t image_size);
 
-// The same of the family bert: with classes where the architecture is BertForSequenceClassification.
+// The same for the family bert, with classes if the architecture is BertForSequenceClassification.
 BertOptions bert_options(const Location& path);
 
-// The same of the families gpt2 and gpt_neox.
+// The same for the families gpt2 and gpt_neox.
 GptOptions gpt_options(const Location& path);
 GptNeoXOptions gpt_neox_options(const Location& path);
 
-// See load_pretrained.hpp; of a Gpt gpt2_safetensors.hpp.
+// See load_pretrained.hpp; for a Gpt see gpt2_safetensors.hpp.
 nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const Location& path,
                                   const nn::LoadOptions& load = {});
 nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const Location& path,
@@ -79,22 +80,24 @@ nn::LoadedWeights load_pretrained(Model& model, const GptNeoXOptions& options, c
 
 struct SavePretrainedOptions {
   DType dtype = DType::float32;  // of the weights in the file: also bfloat16 or float16; too large a value is an Error
-  // The folder that the model came from: the files of its tokenizer or image processor and the numbers of special tokens are
-  // carried along, as far as it has any. Empty: none.
+  // The folder that the model came from: its tokenizer or image processor files and its numbers of special tokens are copied,
+  // if it has any. Empty: none.
   Location from = {};
-  // A folder, or a file of it, whose tokenizer goes along in place of that of `from`. Empty: none.
+  // A folder, or a file in it, whose tokenizer is copied in place of that of `from`. Not given: that of `from`; an empty
+  // Location: none.
   std::optional<Location> tokenizer = {};
-  // How conversations become texts, as tokenizers::ChatTemplate::jinja() gives it: for chat_template.jinja, in place of that of
-  // the folder. Empty: that one, if there is any.
+  // Content of chat_template.jinja, as tokenizers::ChatTemplate::jinja() returns it. Empty: that of the tokenizer's folder, if
+  // it has one.
   std::string chat_template = {};
-  // Of a vision transformer: what its images were normalised by, for a preprocessor_config.json where `from` has none.
+  // For a vision transformer: the normalisation of its images, for preprocessor_config.json if `from` has no such file.
   std::optional<data::Normalization> normalization = {};
-  // False: the folder gets all but the weights, and says which model those in checkpoints are of.
+  // False: writes all files but the weights, as the description of a model whose weights are in checkpoints.
   bool weights = true;
 };
 
-// Writes config.json and model.safetensors, which transformers (4 and 5) loads strictly. What no model of transformers has is
-// an Error. All ranks of a divided model call it; the first one writes. The folder is made where there is none.
+// Writes config.json and model.safetensors, which transformers (4 and 5) loads strictly. A feature that no model of
+// transformers has is an Error. All ranks of a divided model call it; the first one writes. Creates the folder if it does not
+// exist.
 void save_pretrained(Model& model, const LlamaOptions& options, const Location& folder, const SavePretrainedOptions& save = {});
 void save_pretrained(Model& model, const VisionTransformerOptions& options, const Location& folder,
                      const SavePretrainedOptions& save = {});

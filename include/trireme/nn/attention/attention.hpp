@@ -18,21 +18,21 @@ namespace nn {
 struct MultiheadAttentionOptions {
   std::int64_t embed_dim = 0;
   int num_heads = 1;
-  int num_kv_heads = 0;  // 0: as many as heads; else heads share keys and values
+  int num_kv_heads = 0;  // 0: as many as heads; otherwise heads share keys and values
   bool bias = true;
   bool causal = false;
   double rotary_base = 0;  // above 0: queries and keys get rotary positions
-  // Above 0: a query sees only keys that are fewer places away. Without `causal` this takes the way of masked_attention(), as
-  // dropout does.
+  // Above 0: a query sees only keys that are fewer than `window` places away. Without `causal`, or with dropout, attention is
+  // computed by masked_attention(), which is slower.
   std::int64_t window = 0;
-  double dropout = 0;  // of the shares that keys have in a query's result, in training; the same on any number of ranks
+  double dropout = 0;                                  // of attention weights, in training; the same on any number of ranks
   std::optional<Initializer> weight_initializer = {};  // as nn::Linear's unless given; biases are then 0
 };
 
-// Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself, or to another one.
-// [batch, time, embed_dim] -> the same; in a sequence-parallel model this rank's rows of that. The ranks of a tensor axis
-// divide the heads and the heads of keys and values. in_proj_weight [embed_dim + 2 * width of the kv heads, embed_dim] and
-// in_proj_bias hold the projections of queries, keys and values, and have the names of torch.nn.MultiheadAttention.
+// Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself or to another one. [batch, time,
+// embed_dim] -> the same; in a sequence-parallel model this rank's rows of that. The ranks of a tensor axis divide the heads
+// and the heads of keys and values. in_proj_weight [embed_dim + 2 * width of the kv heads, embed_dim] and in_proj_bias hold the
+// projections of queries, keys and values, and have the names of torch.nn.MultiheadAttention.
 template <typename P, typename D = Cpu>
 class MultiheadAttention : public Module<P, D> {
  public:
@@ -65,8 +65,8 @@ class MultiheadAttention : public Module<P, D> {
     if (ranks > 1) first_head_ = this->tensor_axis()->rank() * heads_;
   }
 
-  // key_padding_mask [batch, time], not 0 where a key is padding; may be undefined. time: of a sequence, for sequence-parallel
-  // models.
+  // key_padding_mask [batch, time], not 0 where a key is padding; may be undefined. time: length of a sequence, required in
+  // sequence-parallel models.
   Variable<T, D> forward(const Variable<T, D>& x, const Tensor<std::int32_t, D>& key_padding_mask = {},
                          std::int64_t time = 0) const {
     return this->named([&] {
@@ -91,10 +91,10 @@ class MultiheadAttention : public Module<P, D> {
     });
   }
 
-  // Queries of x [batch, queries, embed_dim] to keys and values of `memory` [batch, keys, embed_dim]: cross-attention, or x
-  // itself with a mask or a bias. Where nothing but padding and causal, with or without a window, is asked for it is as quick
-  // as forward(x); otherwise see masked_attention(). Not for sequence-parallel models. A window counts on both sides, or back
-  // if it is causal.
+  // Attention of queries from x [batch, queries, embed_dim] to keys and values from `memory` [batch, keys, embed_dim]:
+  // cross-attention, or with memory = x self-attention with a mask or a bias. It is as fast as forward(x) with padding and
+  // causal masks and a causal window only; everything else, and dropout, is computed by masked_attention(). A window extends to
+  // both sides, or only back if causal. Not for sequence-parallel models.
   Variable<T, D> attend(const Variable<T, D>& x, const Variable<T, D>& memory, const AttentionMask<T, D>& mask = {}) const {
     return this->named([&] {
       this->require_all_rows("attention with a mask or a memory");
@@ -124,7 +124,7 @@ class MultiheadAttention : public Module<P, D> {
   Linear<P, D> out_proj;
 
  private:
-  // Of queries, keys and values, each of which the ranks of a tensor axis divide.
+  // The projections of queries, keys and values. The ranks of a tensor axis divide each of the three.
   Parameter<T, D, M> add_projections(std::string_view name, const MultiheadAttentionOptions& options, const Shape& shape) {
     require(options.embed_dim > 0 && options.num_kv_heads >= 0,
             "{}: attention needs embed_dim above 0 and num_kv_heads not below, got {} and {}", this->name(), options.embed_dim,
@@ -156,7 +156,7 @@ class MultiheadAttention : public Module<P, D> {
         masked_attention(split_heads(q, heads_), split_heads(k, kv_heads_), split_heads(v, kv_heads_), mask, options));
   }
 
-  // x by `count` of the rows of in_proj_weight that lie here.
+  // Multiplies x by `count` rows of in_proj_weight's local part, from row `first` on.
   Variable<T, D> project(const Variable<T, D>& x, std::int64_t first, std::int64_t count) const {
     const auto weight = computed_weight<T>(narrow(in_proj_weight.master(), 0, first, count));
     const auto bias = options_.bias ? narrow(in_proj_bias.master(), 0, first, count) : Variable<M, D>();

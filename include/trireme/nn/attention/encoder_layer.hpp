@@ -20,14 +20,14 @@ struct TransformerEncoderLayerOptions {
   std::int64_t dim_feedforward = 2048;
   ops::Activation activation = ops::Activation::relu;
   double layer_norm_eps = 1e-5;
-  bool norm_first = false;  // norms before attention and MLP (pre-norm), else after the residual is added (post-norm)
-  double dropout = 0;       // of what attention and MLP add to the residual stream, and, as torch's, of these unless given:
-  std::optional<double> attention_dropout = {};        // of attention's shares, see nn::MultiheadAttentionOptions
+  bool norm_first = false;  // norms before attention and MLP (pre-norm), otherwise after the residual is added (post-norm)
+  double dropout = 0;  // of what attention and MLP add to the residual stream; also the default of the next two, as in torch
+  std::optional<double> attention_dropout = {};        // of attention weights, see nn::MultiheadAttentionOptions
   std::optional<double> mlp_dropout = {};              // of the activations between linear1 and linear2
   std::optional<Initializer> weight_initializer = {};  // as nn::Linear's unless given; biases are then 0
 };
 
-// Self-attention to both sides and an MLP (Vaswani et al. 2017, arXiv 1706.03762), with the parameters of
+// Bidirectional self-attention and an MLP (Vaswani et al. 2017, arXiv 1706.03762), with the parameters of
 // torch.nn.TransformerEncoderLayer. From residual stream to residual stream [batch, time, d_model]; in a sequence-parallel
 // model this rank's rows of that. The ranks of a tensor axis divide the heads and the features of the MLP.
 template <typename P, typename D = Cpu>
@@ -56,7 +56,7 @@ class TransformerEncoderLayer : public Module<P, D> {
     require(mlp_dropout_ >= 0 && mlp_dropout_ < 1, "{}: mlp_dropout {} does not lie in [0, 1)", this->name(), mlp_dropout_);
   }
 
-  // time: of a sequence. key_padding_mask [batch, time], not 0 where a token is padding; may be undefined.
+  // time: length of a sequence. key_padding_mask [batch, time], not 0 where a token is padding; may be undefined.
   Residual<P, D> forward(const Residual<P, D>& x, std::int64_t time,
                          const Tensor<std::int32_t, D>& key_padding_mask = {}) const {
     if (norm_first_) {

@@ -12,14 +12,14 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// Tokens that follow those which a cache has of a sequence.
+// New tokens that continue a sequence in a cache.
 struct NewTokens {
   std::int64_t sequence = 0;
   std::span<const std::int32_t> tokens = {};
 };
 
-// The keys and values of all tokens that a model has read of some sequences, so that it reads each token once (a KV cache). Of
-// a divided model each rank keeps those of its own layers and heads.
+// A KV cache: the keys and values of all tokens that a model has read of some sequences, so that it reads each token once. Each
+// rank of a divided model keeps those of its own layers and heads.
 //
 //   nn::KeyValueCache<float> cache(1, 256);
 //   Tensor<float> logits = model.next_token_logits({{.sequence = 0, .tokens = prompt}}, cache);
@@ -27,16 +27,16 @@ struct NewTokens {
 template <typename T, typename D = Cpu>
 class KeyValueCache {
  public:
-  // For so many sequences of at most `capacity` tokens. Memory is taken when a layer first writes.
+  // For `sequences` sequences of at most `capacity` tokens. Memory is allocated when a layer first uses it.
   KeyValueCache(std::int64_t sequences, std::int64_t capacity) : lengths_(checked(sequences, capacity)), capacity_(capacity) {}
 
   std::int64_t sequences() const { return std::ssize(lengths_); }
   std::int64_t capacity() const { return capacity_; }
-  std::int64_t length(std::int64_t sequence) const { return lengths_[place_of(sequence)]; }  // tokens that were read
+  std::int64_t length(std::int64_t sequence) const { return lengths_[place_of(sequence)]; }  // tokens read so far
   void clear(std::int64_t sequence) { lengths_[place_of(sequence)] = 0; }
 
-  // The rest is for models. Where new tokens go: Error{invalid_argument} unless each part has tokens, of a sequence of its
-  // own, which fit.
+  // The following functions are for models. rows_of() says where new tokens go. Error{invalid_argument} if a part is empty, two
+  // parts have the same sequence, or the tokens do not fit.
   std::vector<ops::CachedRows> rows_of(std::span<const NewTokens> parts) const {
     std::vector<ops::CachedRows> rows;
     for (const NewTokens& part : parts) {
@@ -52,7 +52,7 @@ class KeyValueCache {
     require(!rows.empty(), "there are no new tokens");
     return rows;
   }
-  // [sequences, capacity, width]: keys and values of a layer, counted from 0.
+  // Keys and values of layer `number`, from 0: [sequences, capacity, width].
   const Tensor<T, D>& layer(std::size_t number, std::int64_t width) {
     if (layers_.size() <= number) layers_.resize(number + 1);
     Tensor<T, D>& layer = layers_[number];
@@ -61,7 +61,7 @@ class KeyValueCache {
             layer.dim(2), width);
     return layer;
   }
-  void add(std::span<const ops::CachedRows> rows) {  // all layers have written them
+  void add(std::span<const ops::CachedRows> rows) {  // after all layers have written them
     for (const ops::CachedRows& part : rows) lengths_[place_of(part.sequence)] += part.count;
   }
 
@@ -80,14 +80,14 @@ class KeyValueCache {
   std::vector<Tensor<T, D>> layers_;
 };
 
-// What attention is told in place of the length of sequences: its rows are new tokens, and this is where they go.
+// Tells attention that its rows are new tokens, and where they go in the cache.
 template <typename T, typename D>
 struct LayerCache {
   KeyValueCache<T, D>* cache = nullptr;
   std::size_t layer = 0;
   std::span<const ops::CachedRows> rows = {};
 
-  // Of qkv [1, rows, (heads + 2 * kv_heads) * size] -> [1, rows, heads * size].
+  // Writes keys and values to the cache and attends: qkv [1, rows, (heads + 2 * kv_heads) * size] -> [1, rows, heads * size].
   Tensor<T, D> attend(const Tensor<T, D>& qkv, ops::CachedAttention<T, D> pass) const {
     const std::int64_t width = qkv.shape().back();
     const std::int64_t size = width / (pass.heads + 2 * pass.kv_heads);

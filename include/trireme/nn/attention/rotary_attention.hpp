@@ -17,7 +17,7 @@ namespace nn {
 struct RotaryAttentionOptions {
   std::int64_t width = 0;
   int heads = 1;
-  int kv_heads = 0;            // 0: as many as heads; else heads / kv_heads neighbours share keys and values
+  int kv_heads = 0;            // 0: as many as heads; otherwise heads / kv_heads neighbouring heads share keys and values
   std::int64_t head_size = 0;  // 0: width / heads
   bool bias = false;           // of queries, keys and values
   bool output_bias = false;
@@ -25,13 +25,13 @@ struct RotaryAttentionOptions {
   double epsilon = 1e-6;        // of these norms
   double rotary_base = 10000;
   ops::RotaryScaling rotary_scaling = {};
-  std::int64_t window = 0;  // above 0: a query sees only keys that are fewer places away
+  std::int64_t window = 0;  // above 0: a query sees only keys that are fewer than `window` places away
   Initializer weight_initializer = Initializer::normal(0, 0.02);
 };
 
 // Causal self-attention with rotary positions (Su et al. 2021, arXiv 2104.09864) and grouped heads of keys and values (Ainslie
-// et al. 2023, arXiv 2305.13245), as Llama has it. [batch, time, width] -> the same; in a sequence-parallel model this rank's
-// rows of that. qkv_proj [(heads + 2 * kv_heads) * head_size, width] makes queries, keys and values, in this order. The ranks
+// et al. 2023, arXiv 2305.13245), as in Llama. [batch, time, width] -> the same; in a sequence-parallel model this rank's rows
+// of that. qkv_proj [(heads + 2 * kv_heads) * head_size, width] projects to queries, keys and values, in this order. The ranks
 // of a tensor axis divide the heads and the heads of keys and values.
 template <typename P, typename D = Cpu>
 class RotaryAttention : public Module<P, D> {
@@ -68,8 +68,8 @@ class RotaryAttention : public Module<P, D> {
     kv_heads_ = options_.kv_heads / ranks;
   }
 
-  // time: of a sequence. document_starts [batch, time]: where each token's document starts in its sequence, which is as far
-  // back as the token sees and where positions count from; may be undefined.
+  // time: length of a sequence. document_starts [batch, time]: where each token's document starts in its sequence; the token
+  // sees no further back, and positions count from there. May be undefined.
   Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time,
                          const Tensor<std::int32_t, D>& document_starts = {}) const {
     return this->named([&] {
@@ -101,7 +101,7 @@ class RotaryAttention : public Module<P, D> {
               this->name(), options.heads, options.width);
       options.head_size = options.width / options.heads;
     }
-    require(options.head_size % 2 == 0, "{}: heads of {} elements can't be rotated, an even number can", this->name(),
+    require(options.head_size % 2 == 0, "{}: heads of {} elements can't be rotated; the number must be even", this->name(),
             options.head_size);
     const int ranks = this->tensor_axis() == nullptr ? 1 : this->tensor_axis()->size();
     require(options.kv_heads % ranks == 0,
@@ -134,7 +134,7 @@ class RotaryAttention : public Module<P, D> {
         2);
   }
 
-  // Every rank of a tensor axis has the weight and uses it for its own heads.
+  // Every rank of a tensor axis holds the whole weight and uses it for its own heads.
   Variable<T, D> norm_of_heads(const Variable<T, D>& x, const Parameter<T, D, M>& weight) const {
     Variable<M, D> shared = weight.master();
     if (this->tensor_axis() != nullptr && shared.slot() != nullptr) shared = sum_gradient(shared, *this->tensor_axis());
@@ -142,7 +142,7 @@ class RotaryAttention : public Module<P, D> {
     return reshape(rms_norm<T, D>(cast<M>(heads), shared, options_.epsilon), x.shape());
   }
 
-  RotaryAttentionOptions options_;  // with the sizes that follow from others
+  RotaryAttentionOptions options_;  // with the defaults filled in
   int heads_ = 0;                   // of this rank
   int kv_heads_ = 0;
 

@@ -16,11 +16,11 @@ struct TransformerOptions {
   int heads = 1;
   std::int64_t width = 0;
   double dropout = 0;
-  // Of the shares that keys have in a query's result, in training: GPT-2's attn_pdrop. Takes the way of masked_attention(),
-  // which is slower and holds matrices of time x time.
+  // Dropout of attention weights in training: GPT-2's attn_pdrop. Uses masked_attention(), which is slower and holds matrices
+  // of time x time.
   double attention_dropout = 0;
   double weight_deviation = 0.02;           // standard deviation of first weights
-  double projection_deviation = 0.02;       // of those that write into the residual stream
+  double projection_deviation = 0.02;       // of first weights of the layers that write into the residual stream
   Float8Scaling fp8 = Float8Scaling::none;  // of the linear layers
 };
 
@@ -60,8 +60,8 @@ class CausalSelfAttention : public Module<P, D> {
     heads_ = options.heads / ranks;
   }
 
-  // document_starts [batch, time]: where each token's document starts in its sequence, which is as far back as the token sees;
-  // may be undefined.
+  // document_starts [batch, time]: where each token's document starts in its sequence; the token sees no further back. May be
+  // undefined.
   Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time,
                          const Tensor<std::int32_t, D>& document_starts = {}) const {
     return this->named([&] {
@@ -107,7 +107,8 @@ class CausalSelfAttention : public Module<P, D> {
   int heads_ = 0;  // of this rank
 };
 
-// width -> 4 * width -> GELU -> width, of the same shapes; the ranks of a tensor axis divide the middle.
+// linear to 4 * width, GELU, linear to width; shapes as in CausalSelfAttention. The ranks of a tensor axis divide the 4 * width
+// features.
 template <typename P, typename D = Cpu>
 class TransformerMlp : public Module<P, D> {
  public:
@@ -148,8 +149,8 @@ class TransformerMlp : public Module<P, D> {
 };
 
 // A pre-norm block (Radford et al. 2019, GPT-2), from residual stream to residual stream [batch, time, width]; in a
-// sequence-parallel model this rank's rows of that. `time`: of a sequence; a batch of a list of layers knows it, and where the
-// documents of its sequences start.
+// sequence-parallel model this rank's rows of that. `time`: length of a sequence. forward(x, batch) takes it, and
+// document_starts if there are any, from the batch.
 template <typename P, typename D = Cpu>
 class TransformerBlock : public Module<P, D> {
  public:
@@ -166,7 +167,7 @@ class TransformerBlock : public Module<P, D> {
     const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, time, document_starts));
     return {.stream = middle, .pending = mlp.forward(middle_normalized)};
   }
-  // Of new tokens of a cache's sequences.
+  // For new tokens of a cache's sequences.
   Residual<P, D> forward(const Residual<P, D>& x, const LayerCache<typename P::Compute, D>& cache) const {
     const auto [stream, normalized] = settle(ln_1, x);
     const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, cache));

@@ -14,7 +14,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// A batch whose rows may go on where the same rows of the step before have ended: data::TokenBatch.
+// A batch whose rows may continue the same rows of the previous step, as data::TokenBatch.
 template <typename Batch>
 concept BatchOfRows = requires(const Batch& batch) {
   { batch.rows() } -> std::convertible_to<std::int64_t>;
@@ -22,24 +22,24 @@ concept BatchOfRows = requires(const Batch& batch) {
   { batch.continues } -> std::convertible_to<bool>;
 };
 
-// What a layer remembers of each row of the batch from one step to the next, as an LSTM its states:
+// Values that a layer keeps for each row of the batch until the next step, such as an LSTM's states:
 //
 //   Carried memory{*this, "memory", {width}};
 //   ...
 //   const Tensor<float> before = memory.of(batch);  // [rows, width]; zeros where !batch.continues
 //   memory.keep(batch, after.value());
 //
-// Values have no gradient: backpropagation through time is truncated at a step's beginning. In a step of DataParallel rows read
-// what the step before has left, however often they are computed; checkpoints keep that, and a step that is given up or left
-// out takes it back. Each rank holds its own rows, which ModelContext::rows names. Whatever is computed outside of such steps,
-// or in evaluation, carries values of its own, of any rows, in no checkpoint. Not for a StepGraph on a GPU, which records once
-// whether rows go on.
+// The values have no gradient: backpropagation through time is truncated at the beginning of a step. In a step of DataParallel,
+// of() returns the values at the end of the previous step, even if a row is computed several times. Checkpoints save them; a
+// step that is aborted or skipped restores them. Each rank holds its own rows, given by ModelContext::rows. Outside of such
+// steps, and in evaluation, separate values of any rows are carried, which no checkpoint saves. Not for a StepGraph on a GPU,
+// since it records only once whether rows continue.
 template <typename P, typename D = Cpu>
 class Carried : public Module<P, D> {
  public:
   using T = typename P::Master;
 
-  // of_row: the shape of a row's values.
+  // of_row: the shape of one row's values.
   Carried(const Module<P, D>& parent, std::string_view name, const Shape& of_row)
       : Module<P, D>(parent, name), of_row_(of_row) {
     const BatchRows& rows = this->context().rows;
@@ -54,18 +54,18 @@ class Carried : public Module<P, D> {
     if (!is_in_step()) return aside_of(batch);
     if (!values_.defined()) {
       require(!batch.continues,
-              "{} remembers rows of the batch from step to step: tell the model which these are, ModelContext::rows, by "
-              "parallel::model_context(mesh, {{.batch_size = ...}})",
+              "{} keeps values of the batch's rows from step to step: set ModelContext::rows, which says which rows these are, "
+              "by parallel::model_context(mesh, {{.batch_size = ...}})",
               this->name());
       return Tensor<T, D>::zeros(rows_of(batch.rows()));
     }
     const Tensor<T, D> place = place_of(batch, values_.kept_value());
-    // Also for a step that takes back its values: the rows have begun anew.
+    // Zeros the kept values, so that a skipped step restores zeros too: the rows start again.
     if (!batch.continues) plane_device<D>().zero(place.data(), place.span().size_bytes());
     return place.clone();
   }
 
-  // For the step after this one. values: [rows, ...], or as many elements in this order.
+  // Keeps values for the next step. values: [rows, ...], or as many elements in this order.
   template <BatchOfRows Batch>
   void keep(const Batch& batch, const Tensor<T, D>& values) const {
     const Tensor<T, D> rows = values.reshape(rows_of(batch.rows()));
@@ -82,7 +82,8 @@ class Carried : public Module<P, D> {
     const Tape* tape = Tape::current();
     if (tape == nullptr || !this->training() || !this->store().buffers().are_kept()) return false;
     require(!tape->options() || tape->options()->on_device == nullptr,
-            "{} remembers rows of the batch, and a StepGraph would record once whether they go on: take steps without one",
+            "{} keeps values of the batch's rows, but a StepGraph records only once whether they continue: use steps without a "
+            "StepGraph",
             this->name());
     return true;
   }
@@ -99,7 +100,7 @@ class Carried : public Module<P, D> {
     const Range& own = this->context().rows.own;
     const std::int64_t first = batch.first_row;
     require(first >= own.begin && first <= own.end && batch.rows() <= own.end - first,
-            "{}: {} rows from row {} of the batch on are not this rank's, which has {} to {}", this->name(), batch.rows(),
+            "{}: {} rows from row {} of the batch on are not on this rank, which has rows {} to {}", this->name(), batch.rows(),
             first, own.begin, own.end);
     return all.narrow(first - own.begin, batch.rows());
   }

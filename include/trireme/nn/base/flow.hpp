@@ -15,8 +15,8 @@
 #include "trireme/core/export.hpp"
 #include "trireme/device/memory.hpp"
 
-// What goes from layer to layer of an nn::Staged model, its flow: a Variable, or a struct of Variables, Tensors and vectors of
-// these, of any element types. Such a struct says what it holds, and may say what goes to another stage:
+// The flow of an nn::Staged model, which goes from layer to layer: a Variable, or a struct of Variables, Tensors and vectors of
+// these, of any element types. Such a struct lists its members in each(), and may define settled():
 //
 //   struct EncoderDecoder {
 //     Variable<float> encoder, decoder;
@@ -35,35 +35,35 @@ struct FlowPart {
   DType dtype = DType::uint8;
   Shape shape = {};
   std::shared_ptr<device::Storage> memory = {};
-  std::int64_t offset = 0;     // bytes from the beginning of that
-  bool with_gradient = false;  // it wants one back
+  std::int64_t offset = 0;     // bytes from the beginning of `memory`
+  bool with_gradient = false;  // the receiver sends one back
 
   std::byte* data() const { return static_cast<std::byte*>(memory->data()) + offset; }
   std::size_t bytes() const { return static_cast<std::size_t>(shape.numel()) * size_of(dtype); }
 };
 
-// A flow as what travels: its defined tensors, and numbers that say how it is made of them.
+// A flow to be sent: its defined tensors, and the numbers from which the receiver rebuilds the flow.
 struct PackedFlow {
   std::vector<std::int64_t> layout = {};
   std::vector<FlowPart> parts = {};
 };
 
-// Where the gradients of a packed flow's parts go: give[i] takes that of the i-th part with a gradient.
+// Functions that take the gradients of a packed flow: give[i] takes that of the i-th part with a gradient.
 using GiveGradients = std::vector<std::function<void(const FlowPart&)>>;
 
-// Tensors of this layout, not initialised, in the order of PackedFlow::parts. Error{rank_mismatch} where
-// the numbers are no layout.
+// Tensors of this layout, not initialised, in the order of PackedFlow::parts. Error{rank_mismatch} if the numbers are not a
+// valid layout.
 std::vector<FlowPart> allocate_parts(const std::vector<std::int64_t>& layout,
                                      const std::shared_ptr<device::MemoryResource>& memory);
 
 // A part of the same type and shape in memory of its own, which is not initialised.
 FlowPart allocate_like(const FlowPart& part, const std::shared_ptr<device::MemoryResource>& memory);
 
-// A part goes to another rank as elements of its type.
+// Sends a part to another rank as elements of its type.
 void send_part(const Collectives& ranks, const FlowPart& part, int to, int tag, std::string_view name);
 Pending receive_part(const Collectives& ranks, const FlowPart& part, int from, int tag, std::string_view name);
 
-// Outside of steps, layout first. broadcast_flow: `flow` is read on the root alone; all get it.
+// Send a whole flow outside of steps, the layout first. broadcast_flow: reads `flow` on the root only; all ranks get it.
 void send_flow(const Collectives& ranks, const PackedFlow& flow, int to, std::string_view name);
 PackedFlow receive_flow(const Collectives& ranks, int from, const std::shared_ptr<device::MemoryResource>& memory,
                         std::string_view name);
@@ -72,7 +72,7 @@ PackedFlow broadcast_flow(const Collectives& ranks, const PackedFlow& flow, int 
 
 namespace detail {
 
-// What an entry of a layout begins with. A vector of n begins with vector_of - n, and its n entries follow.
+// First number of a layout's entry. A vector of n starts with vector_of - n; its n entries follow.
 inline constexpr std::int64_t undefined_part = 0;
 inline constexpr std::int64_t defined_part = 1;  // followed by dtype, with_gradient, the number of dims and these
 inline constexpr std::int64_t vector_of = -1;
@@ -190,7 +190,7 @@ class FlowUnpacker {
 
 }  // namespace detail
 
-// As it is before another stage takes it.
+// The flow as it is sent to another stage.
 template <typename Flow>
 Flow settled(const Flow& flow) {
   if constexpr (requires { flow.settled(); }) {
@@ -200,8 +200,8 @@ Flow settled(const Flow& flow) {
   }
 }
 
-// With `give`: parts say whether they have a gradient on the current tape, and `give` gets one function for each that has.
-// Without: all parts are constants.
+// With `give`, parts with a gradient on the current tape are marked, and `give` gets one function for each of them. Without
+// `give`, all parts are constants.
 template <typename Flow>
 PackedFlow pack(Flow flow, GiveGradients* give = nullptr) {
   PackedFlow packed;
@@ -209,8 +209,8 @@ PackedFlow pack(Flow flow, GiveGradients* give = nullptr) {
   return packed;
 }
 
-// With `gradients`, on the current tape, its backward pass puts there the gradients of parts that have one, in order; the
-// vector stays where it is until then. The entry of a part for which none arose stays without memory.
+// With `gradients`, the current tape's backward pass writes there the gradients of the parts marked with_gradient, in order.
+// Keep the vector in place until then. The entry of a part that got no gradient has no memory.
 template <typename Flow>
 Flow unpack(const PackedFlow& packed, std::vector<FlowPart>* gradients = nullptr) {
   Flow flow{};

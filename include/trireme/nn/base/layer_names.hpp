@@ -3,7 +3,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/ops/recurrent/recurrent_cell.hpp"
 
-// The layers by their names alone, for Module's short forms: the header of a layer says what it is.
+// Forward declarations of the layers, for the short names in Module. Each layer's own header defines it.
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 

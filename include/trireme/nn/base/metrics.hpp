@@ -13,17 +13,17 @@
 #include "trireme/core/mean.hpp"
 #include "trireme/ops/loss/ignored_target.hpp"
 
-// How good a model is: numbers that are counted batch by batch and rank by rank, and then reduced over the ranks.
+// Metrics of a model's quality: accumulated over batches on each rank, then reduced over the ranks.
 //
 //   Mean right;
 //   for (const auto& batch : batches) right += accuracy(net.forward(batch.images), batch.labels);
 //   all_reduce(world, right);
 //   log(Severity::info, "accuracy {:.2f} %", 100 * right.value());
 //
-// Logits are [..., classes], labels [...], one for each row of classes. T: float, double, bfloat16, float16; what lies on a GPU
-// is copied to the host. The class that a row predicts is that of its largest logit, of equal ones the first. A row with a NaN
-// predicts nothing: it counts, as a wrong one. Rows of the label ops::ignored_target (-100, data::no_label) don't count.
-// Another label outside [0, classes) is an error, and nothing is counted.
+// Logits are [..., classes], labels [...], one for each row of logits. T: float, double, bfloat16, float16; tensors on a GPU
+// are copied to the host. A row predicts the class of its largest logit, the first one of equal logits. A row with a NaN
+// predicts no class and counts as wrong. Rows with the label ops::ignored_target (-100, data::no_label) don't count. Another
+// label outside [0, classes) is an error, and then nothing is counted.
 namespace trireme TRIREME_EXPORT {
 
 namespace detail {
@@ -52,7 +52,7 @@ Mean top_k_accuracy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>&
   return top_k_accuracy(logits.value(), labels, k);
 }
 
-// The share of rows that predict their label.
+// The share of rows whose predicted class is their label.
 template <typename T, typename D>
 Mean accuracy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& labels) {
   return top_k_accuracy(logits, labels, 1);
@@ -62,16 +62,16 @@ Mean accuracy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& label
   return accuracy(logits.value(), labels);
 }
 
-// The mean over a loss's targets; the host waits for a GPU's.
+// The mean over a loss's targets; for a GPU the host waits.
 template <typename T, typename D>
 Mean mean_of(const Loss<T, D>& loss) {
   return {.sum = static_cast<double>(loss.sum.value().item()), .weight = loss.target_weight.item()};
 }
 
-// exp(mean cross-entropy): of mean_of() the losses of all batches and ranks.
+// exp(mean cross-entropy). loss: the sum of mean_of(loss) over all batches and ranks.
 double perplexity(const Mean& loss);
 
-// Of all elements; the target has the shape of x, and float elements where x has half ones, as in mse_loss.
+// Over all elements. The target has the shape of x, and is float for an x of half type, as in mse_loss.
 template <typename T, typename D>
 Mean mean_squared_error(const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target) {
   return detail::mean_squared_error_on_host(detail::on_host(x), detail::on_host(target));
@@ -81,10 +81,10 @@ Mean mean_squared_error(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>&
   return mean_squared_error(x.value(), target);
 }
 
-// How many rows of which label predict which class. Precision, recall and F1 are those of scikit-learn's
-// precision_recall_fscore_support(labels, predicted, labels=range(classes), zero_division=0), intersection over union that of
-// its jaccard_score(): 0 where a quotient has nothing below the line, and macro averages are over all classes, those that never
-// occur too.
+// Counts how many rows of each label predict each class. Precision, recall and F1 are those of scikit-learn's
+// precision_recall_fscore_support(labels, predicted, labels=range(classes), zero_division=0), intersection over union is that
+// of its jaccard_score(): a quotient with denominator 0 is 0, and macro averages are over all classes, including those that
+// never occur.
 //
 //   ConfusionMatrix matrix(10);
 //   for (const auto& batch : batches) matrix.add(net.forward(batch.images), batch.labels);
@@ -92,7 +92,7 @@ Mean mean_squared_error(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>&
 //   const double f1 = matrix.macro_f1();
 class ConfusionMatrix {
  public:
-  // Rows of the label `ignore_index` don't count either, a class too.
+  // Rows with the label `ignore_index` don't count either; it may be one of the classes.
   explicit ConfusionMatrix(int classes, std::int32_t ignore_index = ops::ignored_target);
 
   template <typename T, typename D>
@@ -103,18 +103,18 @@ class ConfusionMatrix {
   void add(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& labels) {
     add(logits.value(), labels);
   }
-  ConfusionMatrix& operator+=(const ConfusionMatrix& other);  // of as many classes
+  ConfusionMatrix& operator+=(const ConfusionMatrix& other);  // both have the same number of classes
 
   int classes() const { return classes_; }
   std::int64_t count(int label, int predicted) const;
   std::int64_t support(int label) const;             // rows of this label
-  std::int64_t without_prediction(int label) const;  // of these, how many held a NaN
+  std::int64_t without_prediction(int label) const;  // rows of this label with a NaN
 
   Mean accuracy() const;
-  double precision(int of_class) const;  // of the rows that predict it, the share that has it as label
-  double recall(int of_class) const;     // of the rows with this label, the share that predicts it
-  double f1(int of_class) const;         // the harmonic mean of both
-  double iou(int of_class) const;        // of the rows that predict it or have it as label, the share that does both
+  double precision(int of_class) const;  // share of the rows predicting this class that have it as label
+  double recall(int of_class) const;     // share of the rows with this label that predict it
+  double f1(int of_class) const;         // harmonic mean of precision and recall
+  double iou(int of_class) const;        // share of the rows that predict it or have it as label that do both
   double macro_precision() const;
   double macro_recall() const;
   double macro_f1() const;
@@ -135,8 +135,8 @@ class ConfusionMatrix {
   std::vector<std::int64_t> counts_;  // [classes, classes + 1]; the last column: no prediction
 };
 
-// Each becomes that of all ranks, which all call this, once: afterwards every rank holds what was counted on all.
-void all_reduce(const Collectives& ranks, std::span<Mean> means);  // as many on each rank
+// Sums what all ranks have counted; every rank gets the result. All ranks call it, and only once for the same counts.
+void all_reduce(const Collectives& ranks, std::span<Mean> means);  // the same number on each rank
 void all_reduce(const Collectives& ranks, Mean& mean);
 void all_reduce(const Collectives& ranks, ConfusionMatrix& matrix);
 

@@ -26,7 +26,7 @@ struct InitializeOptions {
 };
 
 namespace detail {
-// For what the compiler says where a class has no constructor for a part of a model, which is then an aggregate.
+// Its name shows up in the compiler's error if the class of a part of a model has no constructor and is an aggregate.
 struct WriteUsingModuleModuleInTheClassOfThisPart {};
 }  // namespace detail
 
@@ -40,20 +40,19 @@ struct WriteUsingModuleModuleInTheClassOfThisPart {};
 //   };
 //   Mlp model;  // or Mlp(context); within another module Mlp mlp{*this, "mlp"};
 //
-// In a class that derives from Module<P, D> a layer of nn goes by its short name: Linear is nn::Linear<P, D>, and so on. A
-// layer of your own that has one of these names goes by its whole name there: ::Linear. In a class template, whose base is
-// not known yet, short names are written typename Module<P, D>::Linear, or nn::Linear<P, D>.
+// In a class that derives from Module<P, D>, layers of nn have short names: Linear is nn::Linear<P, D>, and so on. Write
+// ::Linear there for a layer of your own with the same name. In a class template, write typename Module<P, D>::Linear or
+// nn::Linear<P, D>.
 //
 // Several threads may evaluate one model at once: forward passes without a Tape, in evaluation, of a model that lies on one
-// rank as a whole. Whatever changes it (initialize, loading, a step, train, eval, writes to values) is done by one thread
-// alone.
+// rank. Anything that changes the model (initialize, loading, a step, train, eval, writes to values) needs exclusive access.
 template <typename P, typename D = Cpu>
 class Module {
  public:
   using Precision = P;
   using Device = D;
-  using Value = Variable<typename P::Compute, D>;  // what matrix products read and give
-  using Stream = Variable<typename P::Master, D>;  // what is added up from layer to layer; what norms and losses read
+  using Value = Variable<typename P::Compute, D>;  // operands and results of matrix products
+  using Stream = Variable<typename P::Master, D>;  // the residual stream; inputs of norms and losses
 
   using BatchNorm1d = nn::BatchNorm2d<P, D>;
   using BatchNorm2d = nn::BatchNorm2d<P, D>;
@@ -96,15 +95,15 @@ class Module {
   using T = typename P::Compute;
   using M = typename P::Master;
   static_assert(std::same_as<M, typename P::Gradient> && std::same_as<M, Accumulate<T>>,
-                "gradients are kept in the master type, the one that sums of the compute type have");
+                "gradients are kept in the master type, in which sums of the compute type are accumulated");
 
   explicit Module(const ModelContext& context = {})
       : model_(std::make_shared<Model>(context, dtype_of<M>, dtype_of<T>, plane_device<D>())) {}
   Module(const Module& parent, std::string_view name) : model_(parent.model_), name_(parent.dotted(name)) {}
   Module(const Module& other) : model_(other.model_) {
     static_assert(std::is_void_v<P>,
-                  "a module is neither copied nor moved, since it stands for parameters of its model: take it by "
-                  "reference, and keep several of one type in an nn::ModuleList");
+                  "a module can't be copied or moved, since it refers to parameters of its model: take it by reference, and "
+                  "keep several of one type in an nn::ModuleList");
   }
   Module& operator=(const Module&) = delete;
   template <typename Parent>
@@ -113,28 +112,28 @@ class Module {
   = delete;
 
   const std::string& name() const { return name_; }  // empty for the root
-  Model& model() const { return *model_; }           // that it is a part of
+  Model& model() const { return *model_; }           // the model that this is a part of
   FlatStore& store() const { return model_->store(); }
   const ModelContext& context() const { return model_->context(); }
 
-  // The root stands for its model: optim::AdamW<Float32> optimizer(net).
+  // The root converts to its model: optim::AdamW<Float32> optimizer(net).
   operator Model&() const {  // NOLINT(google-explicit-constructor)
-    require(name_.empty(), "{} is a module within a model and does not stand for the whole of it: give the root, or model()",
-            name_);
+    require(name_.empty(), "{} is a module within a model, not the whole model: pass the root, or model()", name_);
     return *model_;
   }
 
-  // The ranks that hold this model's split layers between them; null where they lie here as a whole.
+  // The ranks over which this model's layers are split; null if they lie here as a whole.
   const Collectives* tensor_axis() const { return context().tensor.get(); }
-  bool sequence_parallel() const { return context().sequence_parallel && tensor_axis() != nullptr; }  // each has its own rows
+  // Whether each rank of the tensor axis has its own rows.
+  bool sequence_parallel() const { return context().sequence_parallel && tensor_axis() != nullptr; }
 
-  // Gives every parameter and buffer of this module, and of those within it, its first values; they depend on the seed and the
-  // dotted names alone. A model is initialized by its root; a new head on loaded weights by model.head.initialize().
+  // Initializes every parameter and buffer of this module and those within it. Values depend only on the seed and the dotted
+  // names. Call it on the root for the whole model, or model.head.initialize() for a new head on loaded weights.
   void initialize(const InitializeOptions& options = {}) {
     store().template initialize<M>(options.seed.value_or(context().seed), name_);
   }
 
-  // Training or evaluation, of this module and those within it: what batch norm normalises by, and whether dropout drops.
+  // Training or evaluation mode of this module and those within it, for batch norm and dropout.
   void train(bool on = true) { model_->modes().set(name_, on); }
   void eval() { train(false); }
   bool training() const { return model_->modes().is_on(name_); }
@@ -154,21 +153,21 @@ class Module {
     if (context().lora) parameter.freeze();
     return parameter;
   }
-  // One that is trained where LoRA has frozen all others.
+  // A parameter that stays trainable under LoRA, which freezes all others.
   Parameter<T, D, M> add_adapter(std::string_view name, const Placement& placement, const Initializer& initializer) {
     return Parameter<T, D, M>(model_, store().add(dotted(name), placement, initializer));
   }
 
-  // A parameter that another module has registered: this one uses it too. Where a pipeline puts the two on different ranks,
-  // both hold it, and their gradients are summed.
+  // Uses a parameter that another module has registered. If a pipeline puts the two modules on different ranks, both ranks hold
+  // it, and its gradients are summed.
   Parameter<T, D, M> share(const Parameter<T, D, M>& parameter) const {
-    require(parameter.is_of(*model_), "{} can share parameters of its own model alone, and this is one of another, or none",
-            name_);
+    require(parameter.is_of(*model_),
+            "{} can only share parameters of its own model; this one is undefined or belongs to another model", name_);
     model_->share(parameter.number(), name_);
     return parameter;
   }
 
-  // What a layer's forward does: an error of its arguments begins with the layer's name, "encoder.layers.1.linear2: linear: x
+  // Runs the work of a layer's forward. Errors of arguments get the layer's name in front: "encoder.layers.1.linear2: linear: x
   // ...".
   template <typename Work>
   decltype(auto) named(const Work& work) const {
@@ -179,9 +178,10 @@ class Module {
     }
   }
 
-  // For layers that can't work on some of the rows: ranks of a tensor axis compute them alike, all of the rows.
+  // For layers that need all rows; every rank of a tensor axis computes them alike. An error in a sequence-parallel model.
   void require_all_rows(std::string_view layer) const {
-    require(!sequence_parallel(), "{}: {} needs all rows, a sequence-parallel model gives each rank its own: leave that off",
+    require(!sequence_parallel(),
+            "{}: {} needs all rows, but in a sequence-parallel model each rank has only its own: turn sequence_parallel off",
             name_, layer);
   }
 
@@ -191,7 +191,7 @@ class Module {
     return sequence_parallel() && value.slot() != nullptr ? sum_gradient(value, *tensor_axis()) : value;
   }
 
-  // Beside the parameters: saved and loaded with them, without gradient.
+  // Registers a buffer: saved and loaded with the parameters, without a gradient.
   Buffer<M, D> add_buffer(std::string_view name, const Shape& shape, double initial, const BufferOptions& options = {}) {
     return Buffer<M, D>(model_, store().add_buffer(dotted(name), shape, initial, options));
   }

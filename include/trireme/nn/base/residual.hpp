@@ -8,8 +8,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// A residual stream, and what the newest layer has not yet added to it: the norm of the next one does both in one pass over
-// memory. What goes from layer to layer of transformers whose norms come first.
+// A residual stream and the last layer's output that is still to be added to it: the next layer's norm adds and normalises in
+// one pass over memory. This is the flow of pre-norm transformers.
 template <typename P, typename D = Cpu>
 struct Residual {
   Variable<typename P::Master, D> stream;
@@ -22,7 +22,7 @@ struct Residual {
   }
 };
 
-// By LayerNorm or RmsNorm: {the stream with what was pending, its norm}.
+// norm: a LayerNorm or RmsNorm. Returns {stream + pending, its norm}.
 template <typename Norm, typename P, typename D>
 std::pair<Variable<typename P::Master, D>, Variable<typename P::Compute, D>> settle(const Norm& norm, const Residual<P, D>& x) {
   if (x.pending.value().defined()) return norm.add_and_normalize(x.stream, x.pending);

@@ -24,7 +24,8 @@ namespace nn {
 //   mlp.add([](const auto& x) { return relu(x); });
 //   mlp.add<Linear>(nn::LinearOptions{.in = 32, .out = 8});
 //
-// What a module or function takes and gives is the model's compute type; one that takes the master type, as a norm, gets it.
+// Modules and functions take and return the compute type. Input and output of those that work in the master type, such as
+// norms, are cast.
 template <typename P, typename D = Cpu>
 class Sequential : public Module<P, D> {
  public:
@@ -33,7 +34,7 @@ class Sequential : public Module<P, D> {
 
   Sequential(const Module<P, D>& parent, std::string_view name) : Module<P, D>(parent, name) {}
 
-  // Makes an L(parent, its number, arguments...), which lives as long as this.
+  // Constructs L(*this, its number, arguments...). The reference is valid as long as this object.
   template <typename L, typename... Arguments>
   const L& add(const Arguments&... arguments) {
     const auto module = std::make_shared<const L>(*this, std::to_string(layers_.size()), arguments...);

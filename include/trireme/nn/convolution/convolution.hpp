@@ -51,7 +51,7 @@ struct TransposedConvolutionOptions {
 using ConvTranspose1dOptions = TransposedConvolutionOptions<std::int64_t>;
 using ConvTranspose2dOptions = TransposedConvolutionOptions<ops::Extent2d>;
 
-// What these layers hold, and the arguments of their operation.
+// Base of these layers: their parameters, and the arguments of their operation.
 template <typename P, typename D, typename Arguments>
 class Convolution : public Module<P, D> {
  public:
@@ -126,7 +126,7 @@ class Conv1d : public Convolution<P, D, Conv1dArguments> {
   }
 };
 
-// The same back: weight [in, out / groups, kernel].
+// The transposed convolution; weight [in, out / groups, kernel].
 template <typename P, typename D = Cpu>
 class ConvTranspose1d : public Convolution<P, D, ConvTranspose1dArguments> {
  public:
@@ -154,7 +154,7 @@ class Conv2d : public Convolution<P, D, ops::Conv2dOptions> {
   }
 };
 
-// The same back: weight [in, out / groups, kernel height, kernel width].
+// The transposed convolution; weight [in, out / groups, kernel height, kernel width].
 template <typename P, typename D = Cpu>
 class ConvTranspose2d : public Convolution<P, D, ops::ConvTranspose2dOptions> {
  public:

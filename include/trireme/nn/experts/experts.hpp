@@ -23,22 +23,23 @@ namespace nn {
 struct MixtureOfExpertsOptions {
   std::int64_t width = 0;
   std::int64_t count = 0;   // experts
-  std::int64_t top_k = 2;   // of them compute a token
+  std::int64_t top_k = 2;   // experts that compute each token
   std::int64_t hidden = 0;  // features of each
   bool renormalise = true;  // the weights of a token's experts add up to 1; otherwise they are the router's probabilities
-  // Above 0: an expert computes at most ceil(capacity_factor * top_k * time / count) choices of a sequence, first choices
-  // before second ones, then those of earlier tokens; what finds no place adds nothing. 0: all are computed.
+  // Above 0: an expert computes at most ceil(capacity_factor * top_k * time / count) tokens of a sequence. First choices come
+  // before second choices, then earlier tokens before later ones. A choice beyond the capacity is dropped and adds nothing. 0:
+  // no limit.
   double capacity_factor = 0;
   double auxiliary_loss = 0;       // factor of the loss that balances experts
   double z_loss = 0;               // factor of the loss that keeps the router's logits small
-  std::int64_t shared_hidden = 0;  // above 0: features of an MLP that computes all tokens beside the experts
-  bool shared_gate = false;        // and is multiplied by sigmoid(x shared_expert_gate^T), as in Qwen2-MoE
+  std::int64_t shared_hidden = 0;  // above 0: hidden features of an MLP that computes all tokens besides the experts
+  bool shared_gate = false;        // multiplies its result by sigmoid(x shared_expert_gate^T), as in Qwen2-MoE
   std::optional<Initializer> weight_initializer = {};
 };
 
 // The MLPs of a mixture, one after the other: gate_proj and up_proj [count * hidden, width], down_proj [count * width, hidden].
-// The ranks of a tensor axis divide the hidden features of each expert. Those of an expert axis divide the experts; tokens go
-// to the ranks that have theirs and come back (Lepikhin et al. 2020, arXiv 2006.16668).
+// The ranks of a tensor axis divide the hidden features of each expert. Those of an expert axis divide the experts; tokens are
+// sent to the ranks of their experts and back (Lepikhin et al. 2020, arXiv 2006.16668).
 template <typename P, typename D = Cpu>
 class Experts : public Module<P, D> {
  public:
@@ -95,7 +96,7 @@ class Experts : public Module<P, D> {
     return expert_linear(features, down_proj.variable(), rows);
   }
 
-  // Rows go to the ranks in the order of the experts; what comes here lies in the order of the ranks.
+  // Rows are sent in the order of the experts, and received in the order of the ranks.
   Variable<T, D> forward_between_ranks(const Variable<T, D>& x, const Variable<M, D>& weights, const ExpertRows& rows) const {
     const Collectives& axis = *this->context().expert;
     const std::int64_t experts = rows->experts(), own = experts / axis.size();
@@ -128,13 +129,13 @@ class Experts : public Module<P, D> {
   }
 };
 
-// Each token goes to the experts to which a router gives the highest probabilities, and is the sum of what they make of it,
-// weighted by these (Shazeer et al. 2017, arXiv 1701.06538; Jiang et al. 2024, arXiv 2401.04088). The router computes in the
-// master type. On the CPU alone yet. Names are those of Mixtral and Qwen2-MoE in transformers.
+// A router sends each token to the top_k experts of highest probability; the result is the sum of their outputs, weighted by
+// these probabilities (Shazeer et al. 2017, arXiv 1701.06538; Jiang et al. 2024, arXiv 2401.04088). The router computes in the
+// master type. Only for the CPU. Names are those of Mixtral and Qwen2-MoE in transformers.
 //
-// With a tape it adds two losses to that of the step (add_loss()), as the mean over sequences, weighted by their targets:
-// - count * the sum over experts of the share of tokens that chose one and its mean probability (Fedus et al. 2021, arXiv
-//   2101.03961), each over one sequence, so that neither ranks nor micro-batches change it;
+// With a tape it adds two losses to that of the step (add_loss()), each a mean over sequences, weighted by their targets:
+// - count * sum over experts of (share of tokens that chose the expert) * (its mean probability), over one sequence, so that it
+//   does not depend on ranks or micro-batches (Fedus et al. 2021, arXiv 2101.03961);
 // - the mean square of the logits' log-sum-exp (Zoph et al. 2022, arXiv 2202.08906).
 template <typename P, typename D = Cpu>
 class MixtureOfExperts : public Module<P, D> {
@@ -167,10 +168,10 @@ class MixtureOfExperts : public Module<P, D> {
                                              .weight_initializer = options.weight_initializer});
   }
 
-  // x [batch, time, width], or this rank's rows of it, gives the same. targets [batch, time], which may be undefined, say how
-  // much each sequence counts for the losses that are added: as much as it has targets that are not ignored. With
-  // document_starts [batch, time], where each token's document starts in its sequence, documents are sequences for these
-  // losses; the capacity stays one of `time` tokens.
+  // x [batch, time, width], or this rank's rows of it -> the same. targets [batch, time], may be undefined: in the added
+  // losses, a sequence is weighted by its number of targets that are not ignored. document_starts [batch, time]: where each
+  // token's document starts in its sequence; if given, the added losses take documents as sequences, while the capacity still
+  // counts per `time` tokens.
   Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time, const Tensor<std::int32_t, D>& targets = {},
                          const Tensor<std::int32_t, D>& document_starts = {}) const {
     return this->named([&] {
@@ -210,8 +211,9 @@ class MixtureOfExperts : public Module<P, D> {
     require(options.width > 0 && options.hidden > 0 && options.count > 0,
             "{}: a mixture of experts needs width, hidden and count above 0, got {}, {} and {}", this->name(), options.width,
             options.hidden, options.count);
-    require(options.top_k > 0 && options.top_k <= options.count, "{}: {} of {} experts can't compute a token", this->name(),
-            options.top_k, options.count);
+    require(options.top_k > 0 && options.top_k <= options.count,
+            "{}: top_k is {} of {} experts, but must lie between 1 and their number", this->name(), options.top_k,
+            options.count);
     require(std::isfinite(options.capacity_factor), "{}: the capacity_factor {} is no number", this->name(),
             options.capacity_factor);
     require(options.capacity_factor >= 0 && options.auxiliary_loss >= 0 && options.z_loss >= 0 && options.shared_hidden >= 0,
@@ -222,7 +224,8 @@ class MixtureOfExperts : public Module<P, D> {
 
   std::int64_t capacity(std::int64_t time) const {
     const double share = static_cast<double>(options_.top_k * time) / static_cast<double>(options_.count);
-    // No expert gets more of a sequence than all tokens; a product that is whole but for rounding is whole.
+    // At most all tokens of a sequence. The factor keeps ceil() from rounding up a product that is whole except for rounding
+    // errors.
     const double places = std::ceil(options_.capacity_factor * share * (1 - 1e-12));
     return options_.capacity_factor > 0 ? static_cast<std::int64_t>(std::min(places, static_cast<double>(time))) : 0;
   }
@@ -233,14 +236,14 @@ class MixtureOfExperts : public Module<P, D> {
     return multiply(y, cast<T>(sigmoid(linear(cast<M>(x), this->shared(shared_expert_gate->weight)))));
   }
 
-  // Neighbours among the tokens, and how many of them have a target that is not ignored.
+  // A range of tokens, and how many of them have a target that is not ignored.
   struct Document {
     std::int64_t first;
     std::int64_t tokens;
     double counted;
   };
 
-  // Without document_starts these are the sequences.
+  // Without document_starts, the documents are the sequences.
   static std::vector<Document> documents(std::int64_t tokens, std::int64_t time, const Tensor<std::int32_t, D>& targets,
                                          const Tensor<std::int32_t, D>& document_starts) {
     const auto on_host = [&](const Tensor<std::int32_t, D>& tensor, std::string_view name) {

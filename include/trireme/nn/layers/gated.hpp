@@ -13,7 +13,7 @@ namespace nn {
 
 struct PReluOptions {
   std::int64_t channels = 1;  // 1: one slope for all
-  double slope = 0.25;        // at first
+  double slope = 0.25;        // initial value
 };
 
 // relu(x) + weight * min(x, 0), weight [channels] of x[..., channels] or [1]; torch.nn.PReLU.
@@ -42,7 +42,7 @@ struct GatedMlpOptions {
   std::int64_t hidden = 0;
   Gate gate = Gate::swiglu;
   bool bias = false;
-  bool adaptable = true;                               // by LoRA
+  bool adaptable = true;                               // may get a LoRA adapter
   std::optional<Initializer> weight_initializer = {};  // as nn::Linear's unless given; biases are then 0
 };
 
@@ -96,8 +96,8 @@ class GatedMlp : public Module<P, D> {
   Gate gate_;
 };
 
-// Stochastic depth, named after this module, see drop_path(): for the branch before it is added to a residual stream. In
-// evaluation, or without a tape, x itself.
+// Stochastic depth, see drop_path(); the random numbers are named after this module. Apply it to a branch before it is added to
+// a residual stream. In evaluation, or without a tape, it returns x.
 template <typename P, typename D = Cpu>
 class DropPath : public Module<P, D> {
  public:

@@ -28,14 +28,16 @@ struct LinearOptions {
   std::int64_t out = 0;
   bool bias = true;
   TensorSplit split = TensorSplit::none;
-  // Products of 8-bit operands (float8_linear); with MixedBfloat16, where no axis divides the layer. Without a tape rows that
-  // these can't multiply, as those of a text that grows, are multiplied in bfloat16.
+  // Products of 8-bit operands (float8_linear); requires MixedBfloat16 and a layer that is not split. Without a tape, a number
+  // of rows that is not a multiple of 16, as when generating text, is multiplied in bfloat16.
   Float8Scaling fp8 = Float8Scaling::none;
-  int fp8_amax_history = 16;              // so many calls delayed scaling looks back
-  std::vector<std::int64_t> packed = {};  // column: the outputs are so many and so many ..., each divided by itself
-  // What LoRA's targets call these, where each has an adapter of its own; otherwise the layer has one, by its own name.
+  int fp8_amax_history = 16;  // calls that delayed scaling looks back
+  // Sizes of the parts of the outputs, e.g. queries, keys, values; a column split divides each part.
+  std::vector<std::int64_t> packed = {};
+  // Names of the packed parts for LoRA's targets, if each part has its own adapter. Empty: the layer has one adapter, under its
+  // own name.
   std::vector<std::string> packed_names = {};
-  bool adaptable = true;                               // LoRA; false where forward() is not what computes
+  bool adaptable = true;                               // may get a LoRA adapter; false if the weight is used without forward()
   std::optional<Initializer> weight_initializer = {};  // uniform in +-1 / sqrt(in) unless given, as torch.nn.Linear
   std::optional<Initializer> bias_initializer = {};    // likewise
 };
@@ -83,7 +85,7 @@ class Linear : public Module<P, D> {
     });
   }
 
-  // Whether forward(x) is linear(x, weight, bias), of the whole layer and in T.
+  // Whether forward(x) is just linear(x, weight, bias): no split, no fp8, no adapter.
   bool is_plain() const { return split_ == TensorSplit::none && fp8_ == Float8Scaling::none && !is_adapted(); }
 
   Parameter<T, D, M> weight;
@@ -161,8 +163,8 @@ class Linear : public Module<P, D> {
 
   TensorSplit split_;
   Float8Scaling fp8_;
-  std::shared_ptr<LoraAdapter<P, D>> adapter_;  // not a unique one: a layer that is copied is refused by Module's words
-  Buffer<M, D> amaxes_of_x_;                    // with delayed scaling, as the other two
+  std::shared_ptr<LoraAdapter<P, D>> adapter_;  // shared, not unique: a copied layer then gives Module's error message
+  Buffer<M, D> amaxes_of_x_;                    // these three: with delayed scaling only
   Buffer<M, D> amaxes_of_weight_;
   Buffer<M, D> amaxes_of_dy_;
 };
@@ -172,7 +174,7 @@ struct LayerNormOptions {
   double epsilon = 1e-5;
 };
 
-// Over the last dim; weight and bias [width]. In mixed precision it normalises float and gives what a matrix product reads.
+// Over the last dim; weight and bias [width]. In mixed precision it normalises float and returns the compute type.
 template <typename P, typename D = Cpu>
 class LayerNorm : public Module<P, D> {
  public:
@@ -194,7 +196,7 @@ class LayerNorm : public Module<P, D> {
     return this->named([&] { return residual_layer_norm(x, residual, this->shared(weight), this->shared(bias), epsilon_); });
   }
 
-  // The norm of x, or of x + residual, that a residual stream goes on from: not rounded.
+  // The norm of x, or of x + residual, in the master type, for the residual stream of post-norm layers.
   Variable<M, D> normalize_stream(const Variable<M, D>& x) const {
     return this->named([&] { return layer_norm<M, D>(x, this->shared(weight), this->shared(bias), epsilon_); });
   }
@@ -217,7 +219,7 @@ struct RmsNormOptions {
   double epsilon = 1e-6;
 };
 
-// Over the last dim; weight [width]. In mixed precision it normalises float and gives what a matrix product reads.
+// Over the last dim; weight [width]. In mixed precision it normalises float and returns the compute type.
 template <typename P, typename D = Cpu>
 class RmsNorm : public Module<P, D> {
  public:
@@ -250,7 +252,8 @@ struct EmbeddingOptions {
   std::int64_t rows = 0;
   std::int64_t width = 0;
   Initializer initializer = Initializer::normal(0, 1);  // as torch.nn.Embedding
-  // A row of zeros that gets no gradient; negative numbers count from the end. As torch's, loaded weights may differ there.
+  // A row that starts as zeros and gets no gradient; negative numbers count from the end. As in torch, loaded weights may have
+  // other values there.
   std::optional<std::int32_t> padding_idx = {};
   bool split = false;  // the ranks of a tensor axis divide the rows; no padding_idx then
 };
@@ -281,7 +284,7 @@ class Embedding : public Module<P, D> {
     this->model().set_lookup(weight.number());
   }
 
-  // Where it is split and the model sequence-parallel: this rank's rows [rows, width].
+  // index [...] -> [..., width]; if split in a sequence-parallel model, this rank's rows [rows, width].
   Variable<M, D> forward(const Tensor<std::int32_t, D>& index) const {
     return this->named([&] {
       if (split_)
@@ -303,8 +306,8 @@ class Embedding : public Module<P, D> {
 
 // Dropout whose random numbers are named after this module: any number of ranks drops the same elements, and a second call in
 // the same micro-batch drops others. Its tape needs TapeOptions. Evaluation, or a forward pass without a tape, drops nothing.
-// Dim 0 goes from sample to sample, each with equally many rows; in a sequence-parallel model it has this rank's. Not for
-// what lies between a column-parallel and a row-parallel layer, whose features are divided.
+// Dim 0 holds one sample after the other, each with equally many rows; in a sequence-parallel model, this rank's rows. Not for
+// use between a column-parallel and a row-parallel layer, where features are divided.
 template <typename P, typename D = Cpu>
 class Dropout : public Module<P, D> {
  public:

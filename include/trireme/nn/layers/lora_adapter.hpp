@@ -19,13 +19,13 @@ namespace trireme TRIREME_EXPORT {
 namespace nn {
 
 // How the ranks of a model's tensor axis divide a linear layer (Shoeybi et al. 2019, arXiv 1909.08053). A column-parallel layer
-// takes what all ranks hold and gives each a part of the outputs; a row-parallel one takes a part of the inputs from each and
-// gives the whole sum to all. Without an axis there is no difference.
+// takes an input that all ranks hold and gives each rank a part of the outputs. A row-parallel layer takes a part of the inputs
+// from each rank and gives the sum to all. Without an axis there is no difference.
 enum class TensorSplit : std::uint8_t { none, column, row };
 
-// A linear layer as its adapter sees it.
+// What an adapter needs to know of its linear layer.
 struct LoraLayer {
-  // Neighbouring outputs, which the ranks of a column-parallel layer divide by themselves.
+  // Neighbouring outputs; the ranks of a column-parallel layer divide each such group evenly.
   struct Outputs {
     std::int64_t count = 0;
     int part = 0;  // outputs of one part share an A
@@ -46,8 +46,8 @@ struct LoraLayer {
 
 // The adapter of a linear layer, see LoraOptions, under the layer's own name. The parts of a packed layer that are targets have
 // an A and a B each, one below the other: lora_A.weight [parts * rank, in] and lora_B.weight [outputs of these parts, rank]. In
-// training they read the input with the same elements dropped. Ranks divide B as a column-parallel layer, A as a row-parallel
-// one; of the other, all ranks hold the whole.
+// training, all parts read the input with the same elements dropped. Ranks divide B if the layer is column-parallel, and A if
+// it is row-parallel; all ranks hold the whole of the other one.
 template <typename P, typename D = Cpu>
 class LoraAdapter : public Module<P, D> {
  public:
@@ -71,7 +71,7 @@ class LoraAdapter : public Module<P, D> {
     b = this->add_adapter("lora_B.weight", placement_of_b(options, layer), Initializer::constant(0));
   }
 
-  // y, what the layer makes of x, with what the adapter adds. y is used no more.
+  // Adds the adapter's output for x to y, the layer's output. y must not be used afterwards.
   Variable<T, D> add_to(const Variable<T, D>& y, const Variable<T, D>& x) const {
     const bool has_own_rows = split_ == TensorSplit::row && this->sequence_parallel();
     return add_low_rank(y, reduced(dropped(x)), has_own_rows ? with_summed_gradient(b) : b.variable(), columns_, scale_);
@@ -117,7 +117,7 @@ class LoraAdapter : public Module<P, D> {
     return sum_gradient(without_filling(gather_rows(filled_up(linear(x, with_summed_gradient(a))), axis)), axis);
   }
 
-  // Ranks share out rows of a multiple of 16 elements, which those of an adapter are seldom: zeros behind them.
+  // Collectives divide rows at multiples of 16 elements: pads the rows of an adapter with zeros to such a width.
   Variable<T, D> filled_up(const Variable<T, D>& rows) const {
     const std::int64_t width = rows.shape()[rows.shape().size() - 1];
     return width % 16 == 0 ? rows : pad(rows, {0, 16 - width % 16});
@@ -128,7 +128,7 @@ class LoraAdapter : public Module<P, D> {
     return rows.shape()[last] == width ? rows : narrow(rows, last, 0, width);
   }
 
-  // Which all ranks hold and each uses for its own rows.
+  // A parameter that all ranks hold and each uses for its own rows.
   Variable<T, D, M> with_summed_gradient(const Parameter<T, D, M>& parameter) const {
     return computed_weight<T>(sum_gradient(parameter.master(), *this->tensor_axis()));
   }

@@ -11,8 +11,7 @@ namespace nn {
 
 namespace detail {
 
-// Of all tokens [batch, time], or of this rank's rows where an axis divides them; with document_starts, as embed_tokens() has
-// it.
+// Positions of all tokens [batch, time], or of this rank's rows if an axis divides them. document_starts as in embed_tokens().
 template <typename D>
 Tensor<std::int32_t, D> positions_of(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& document_starts,
                                      const Collectives* axis) {
@@ -25,16 +24,16 @@ Tensor<std::int32_t, D> positions_of(const Tensor<std::int32_t, D>& tokens, cons
 
 }  // namespace detail
 
-// The embeddings of tokens [batch, time] and of their positions, added: [batch, time, width], or in a sequence-parallel model
-// this rank's rows of that. Positions count from where each token's document starts, document_starts [batch, time], or where
-// it is undefined from the start of the sequence.
+// The sum of the embeddings of tokens [batch, time] and of their positions: [batch, time, width], or in a sequence-parallel
+// model this rank's rows of that. Positions count from the start of each token's document, given by document_starts [batch,
+// time]; if that is undefined, from the start of the sequence.
 template <typename P, typename D>
 Variable<typename P::Master, D> embed_tokens(const Embedding<P, D>& of_tokens, const Embedding<P, D>& of_positions,
                                              const Tensor<std::int32_t, D>& tokens,
                                              const Tensor<std::int32_t, D>& document_starts = {}) {
   const std::int64_t longest = of_positions.weight.info().placement.shape[0];
   require(tokens.shape().size() == 2 && tokens.dim(1) <= longest,
-          "a model of {} positions reads tokens [batch, time], no longer than that, got {}", longest, tokens.shape());
+          "a model of {} positions reads tokens [batch, time] with time up to that number, got {}", longest, tokens.shape());
   require(!document_starts.defined() || document_starts.shape() == tokens.shape(),
           "document_starts {} do not belong to tokens {}", document_starts.shape(), tokens.shape());
   const Collectives* axis = of_tokens.tensor_axis();
@@ -91,15 +90,15 @@ struct TokenLogitsOptions {
   Initializer initializer = Initializer::normal(0, 0.02);
 };
 
-// The last layer of a language model: states [batch, time, width] times a vector of each token, those of an embedding whose
-// weight it shares or its own: logits [batch, time, vocabulary], of which a rank of a tensor axis has its part.
+// The last layer of a language model: states [batch, time, width] -> logits [batch, time, vocabulary], of which a rank of a
+// tensor axis has its part. Its weight is that of an embedding (tied) or its own.
 template <typename P, typename D = Cpu>
 class TokenLogits : public Module<P, D> {
  public:
   using T = typename P::Compute;
   using M = typename P::Master;
 
-  // has_bias: a number for each token is added, as BERT does.
+  // Tied to the weight of `tokens`. has_bias: adds a bias [vocabulary], as BERT does.
   TokenLogits(const Module<P, D>& parent, std::string_view name, const Embedding<P, D>& tokens, bool has_bias = false)
       : Module<P, D>(parent, name),
         weight(this->share(tokens.weight)),
@@ -142,7 +141,7 @@ class TokenLogits : public Module<P, D> {
   requires requires(const Batch& batch) { batch.time(); }
   Variable<T, D> forward(const Variable<T, D>& states, const Batch& batch) const { return forward(states, batch.time()); }
 
-  // Cross-entropy; targets [batch, time], of which ops::ignored_target counts for nothing.
+  // Cross-entropy with targets [batch, time]; ops::ignored_target is ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) const {
     const Collectives* axis = this->tensor_axis();
     if (axis == nullptr) return cross_entropy(logits, targets);
@@ -157,7 +156,7 @@ class TokenLogits : public Module<P, D> {
   Parameter<T, D, M> bias;
 
  private:
-  // Of the whole weight, before the model is divided.
+  // The shape of the whole weight. Works before the model is divided into stages.
   const Shape& shape_of(const Embedding<P, D>& tokens) const {
     return this->store().registered(tokens.weight.number()).placement.shape;
   }

@@ -13,8 +13,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// Images of another size, as torch.nn.Upsample: Upsample up{*this, "up", {.scale = 2}}. The channels are put before the pixels
-// for it and back, which copies both images.
+// Resizes images, as torch.nn.Upsample: Upsample up{*this, "up", {.scale = 2}}. It permutes channels before pixels and back,
+// which copies both images.
 template <typename P, typename D = Cpu>
 class Upsample : public Module<P, D> {
  public:

@@ -10,14 +10,14 @@ namespace nn {
 
 struct BatchNormOptions {
   std::int64_t channels = 0;
-  double momentum = 0.1;  // of the batch in the running statistics
+  double momentum = 0.1;  // weight of a new batch in the running statistics
   double epsilon = 1e-5;
   bool affine = true;  // weight and bias [channels]
   Initializer weight_initializer = Initializer::constant(1);
 };
 
-// x [..., channels] normalised over all rows: in training those of the batch, on all ranks where DataParallel synchronises
-// them; in evaluation by running statistics. Each micro-batch has statistics of its own.
+// Normalises x [..., channels] over all rows: in training by the statistics of the micro-batch, over all ranks if DataParallel
+// synchronises them; in evaluation by the running statistics.
 template <typename P, typename D = Cpu>
 class BatchNorm2d : public Module<P, D> {
  public:
@@ -77,7 +77,8 @@ struct GroupNormOptions {
   bool affine = true;
 };
 
-// x [batch, ..., channels], each sample over each of `groups` equal parts of the channels; the same however a batch is divided.
+// x [batch, ..., channels], normalised for each sample over each of `groups` equal parts of the channels. The result does not
+// depend on how a batch is divided.
 template <typename P, typename D = Cpu>
 class GroupNorm : public Module<P, D> {
  public:
@@ -112,8 +113,8 @@ struct InstanceNormOptions {
   bool affine = false;  // weight and bias [channels]
 };
 
-// x [batch, height, width, channels], each channel of each sample over its pixels (Ulyanov et al. 2016, arXiv 1607.08022):
-// group norm with a group for each channel, as torch.nn.InstanceNorm2d without running statistics.
+// x [batch, height, width, channels], normalised for each channel of each sample over its pixels (Ulyanov et al. 2016, arXiv
+// 1607.08022): group norm with a group for each channel, as torch.nn.InstanceNorm2d without running statistics.
 template <typename P, typename D = Cpu>
 class InstanceNorm2d : public GroupNorm<P, D> {
  public:

@@ -19,7 +19,7 @@ namespace trireme TRIREME_EXPORT {
 namespace nn {
 
 // weight_g * weight_v / |weight_v| for each output (Salimans, Kingma 2016, arXiv 1602.07868), with the names of
-// torch.nn.utils.weight_norm. weight_g begins as 1 / sqrt(3), which is about what |weight_v| is at first.
+// torch.nn.utils.weight_norm. weight_g starts as 1 / sqrt(3), which is about the initial |weight_v|.
 template <typename P, typename D = Cpu>
 class WeightNormParameters : public Module<P, D> {
  public:
@@ -95,9 +95,10 @@ class WeightNormConv1d : public WeightNormParameters<P, D> {
   Conv1dArguments arguments_;
 };
 
-// weight divided by its largest singular value as a matrix [out, ...] (Miyato et al. 2018, arXiv 1802.05957), which one step of
-// the power method from weight_u finds better with each forward pass of training. Evaluation makes that step too, and does not
-// keep it. weight_u begins as ones, where torch.nn.utils.spectral_norm draws it.
+// weight divided by its largest singular value as a matrix [out, ...] (Miyato et al. 2018, arXiv 1802.05957), which is
+// estimated by one power iteration from weight_u. Each forward pass in training keeps the new weight_u, so the estimate
+// improves; evaluation makes the iteration but does not keep its result. weight_u starts as ones; torch.nn.utils.spectral_norm
+// draws it at random.
 template <typename P, typename D = Cpu>
 class SpectralNormParameters : public Module<P, D> {
  public:

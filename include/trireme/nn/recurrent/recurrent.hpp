@@ -24,16 +24,16 @@ struct RecurrentOptions {
   bool bidirectional = false;
   bool bias = true;
   double dropout = 0;    // of the output of every layer but the last
-  bool carried = false;  // forward(x, batch) goes on from the states of the step before, see nn::Carried
+  bool carried = false;  // forward(x, batch) starts from the states of the previous step, see nn::Carried
 };
 
-// What a recurrent module hands from one call to the next: for each layer [directions, batch, hidden].
+// The states between two calls of a recurrent module: for each layer [directions, batch, hidden].
 template <typename T, typename D = Cpu>
 struct RecurrentState {
   std::vector<Variable<T, D>> hidden;  // empty: zeros
-  std::vector<Variable<T, D>> cell;    // likewise; an LSTM's only
+  std::vector<Variable<T, D>> cell;    // likewise; only for an LSTM
 
-  // The same values without a gradient: truncated backpropagation through time starts its next stretch with them.
+  // The same values without a gradient, to start the next part of truncated backpropagation through time.
   RecurrentState detached() const {
     RecurrentState state;
     for (const auto& h : hidden) state.hidden.push_back(h.detach());
@@ -42,8 +42,8 @@ struct RecurrentState {
   }
 };
 
-// torch.nn.LSTM and torch.nn.GRU with batch_first: the same names, shapes, gates and first values. In mixed precision they
-// read, compute and give float32.
+// torch.nn.LSTM and torch.nn.GRU with batch_first: the same names, shapes, gates and first values. In mixed precision, input,
+// computation and output are float32.
 template <typename P, ops::RecurrentCell kind, typename D = Cpu>
 class Recurrent : public Module<P, D> {
  public:
@@ -64,7 +64,7 @@ class Recurrent : public Module<P, D> {
     State state;         // after each row's last step
   };
 
-  // x [batch, time, in]; lengths [batch] of rows that end early (ops::RecurrentForward), undefined: none does.
+  // x [batch, time, in]; lengths [batch]: the length of each row, if rows end early (ops::RecurrentForward); may be undefined.
   Result forward(const Variable<T, D>& x, const State& state = {}, const Tensor<std::int32_t, D>& lengths = {}) const {
     return this->named([&] {
       require(x.shape().size() == 3 && x.shape().back() == options_.in, "{}: x has shape {}, but needs [batch, time, {}]",
@@ -92,8 +92,8 @@ class Recurrent : public Module<P, D> {
     });
   }
 
-  // As a layer of a list: the output alone. States begin as zeros, or with RecurrentOptions::carried as the step before has
-  // left those of the same rows.
+  // For a list of layers: returns only the output. States start as zeros, or with RecurrentOptions::carried as the same rows'
+  // states at the end of the previous step.
   template <typename Batch>
   Variable<T, D> forward(const Variable<T, D>& x, const Batch& batch) const {
     if (!options_.carried) return forward(x).out;
@@ -145,7 +145,7 @@ class Recurrent : public Module<P, D> {
 
   void add_carried() {
     require(!options_.bidirectional,
-            "{}: a bidirectional layer reads each stretch to its end and back, so nothing is carried on: leave out one of "
+            "{}: a bidirectional layer can't carry states to the next step, since it also reads backwards: set only one of "
             "bidirectional and carried",
             this->name());
     for (int layer = 0; layer < options_.layers; ++layer) {
@@ -180,8 +180,8 @@ class Recurrent : public Module<P, D> {
   }
 
   RecurrentOptions options_;
-  std::vector<std::vector<Weights>> layers_;  // for each layer its directions
-  std::deque<Carried<P, D>> hidden_;          // of each layer, where they are carried
+  std::vector<std::vector<Weights>> layers_;  // [layer][direction]
+  std::deque<Carried<P, D>> hidden_;          // one for each layer; empty unless carried
   std::deque<Carried<P, D>> cell_;
 };
 

@@ -9,8 +9,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// Consecutive layers for each stage, at least one, so that the most expensive stage costs as little as can be; of those
-// divisions one with the least sum of squares. Costs are in any unit.
+// Divides layers into stages of consecutive layers, at least one each. Minimizes the cost of the most expensive stage, then the
+// sum of the stages' squared costs. Costs may be in any unit.
 std::vector<Range> divide_layers(std::span<const double> costs, int num_stages);
 
 }  // namespace nn

@@ -17,7 +17,7 @@ namespace detail {
 
 double seconds_of(const std::function<void()>& work, bool on_host);
 
-// Seconds of forward and backward of each layer of an nn::Staged, once.
+// Seconds of forward and backward of each layer of an nn::Staged, in one pass.
 template <typename Net>
 std::vector<double> timed_pass(const Net& model, const typename Net::BatchType& batch) {
   using Flow = typename Net::FlowType;
@@ -52,8 +52,8 @@ std::vector<double> timed_pass(const Net& model, const typename Net::BatchType& 
 
 }  // namespace detail
 
-// Seconds of forward and backward of each layer of an nn::Staged with its loss, all of whose stages are here: what
-// ModelContext::layer_costs wants. Each is the least of some passes.
+// Seconds of forward and backward of each layer of an nn::Staged, with the loss, for ModelContext::layer_costs. All stages must
+// lie on this rank. Each number is the minimum of several passes.
 template <typename Net>
 std::vector<double> measured_layer_costs(const Net& model, const typename Net::BatchType& batch) {
   require(model.context().pipeline == nullptr, "costs of layers are measured where all of them lie on one rank");

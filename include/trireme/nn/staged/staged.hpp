@@ -36,27 +36,28 @@ struct IsModuleList : std::false_type {};
 template <typename M>
 struct IsModuleList<ModuleList<M>> : std::true_type {};
 
-// A module of a layer, as the division into stages knows it.
+// What the division into stages knows of a module of a layer.
 struct StagedModule {
   std::string name;
-  std::optional<double> cost = {};  // what it says itself
+  std::optional<double> cost = {};  // from its cost(), if it has one
 };
 struct StagedLayer {
   std::vector<StagedModule> modules;
-  std::optional<double> cost = {};  // of the layer; empty: what its modules cost, and `more`
+  std::optional<double> cost = {};  // of the layer; empty: the costs of its modules plus `more`
   double more = 0;
 
   std::string str() const;  // names of the modules, with commas
 };
 
-// Cuts the list into the stages of the model's context and gives each rank of the pipeline axis the parameters and buffers of
-// its own. Error{invalid_argument} where one belongs to no layer, or costs do not fit. Returns the layers of each stage.
+// Cuts the list into the stages of the model's context and leaves each rank of the pipeline axis the parameters and buffers of
+// its own stages. Error{invalid_argument} if a parameter or buffer belongs to no layer, or the number of costs is wrong.
+// Returns the layers of each stage.
 std::vector<Range> divide_model(Model& model, const std::vector<StagedLayer>& layers);
 
-// The list, as a tape knows it, and the loss as one more layer.
+// The list of layers for tapes, with the loss as one more layer at the end.
 std::vector<LayerOfList> numbered(const std::vector<StagedLayer>& layers);
 
-// While it lives the current tape draws the random numbers of this layer.
+// While in scope, the current tape draws the random numbers of this layer.
 class InLayer {
  public:
   explicit InLayer(const LayerOfList& layer) : tape_(Tape::current()) {
@@ -88,13 +89,13 @@ struct RequireResult {
   static_assert(!std::is_void_v<Result>, "a layer of a list returns what the next one takes, and this one returns nothing");
 };
 
-// Some modules and what is computed with them, as one layer.
+// A layer made of some modules and a function that computes with them.
 template <typename F>
 class FunctionLayer {
  public:
   FunctionLayer(std::vector<StagedModule> modules, F function) : layer_{std::move(modules)}, function_(std::move(function)) {}
 
-  // What the layer costs, in the unit of the others.
+  // Sets the layer's cost, in the same unit as the other layers'.
   FunctionLayer costs(double cost) const {
     FunctionLayer result = *this;
     result.layer_.cost = cost;
@@ -114,7 +115,7 @@ class FunctionLayer {
   F function_;
 };
 
-// A module by reference, which the model holds; all else by value.
+// A layer that is a module, held by reference, since the model holds it. Other layers are held by value.
 template <typename L>
 class ModuleLayer {
  public:
@@ -145,7 +146,7 @@ auto as_layer(const L& layer) {
   }
 }
 
-// One after the other.
+// Several layers, one after the other, as one layer.
 template <typename... L>
 class Chain {
  public:
@@ -168,7 +169,7 @@ class Chain {
   }
 
   template <typename X>
-  auto forward(const X& x) const {  // x: a flow, or the batch where it begins the list
+  auto forward(const X& x) const {  // x: a flow, or the batch if this is the first layer of the list
     return from<1>(std::get<0>(layers_).forward(x), x);
   }
   template <typename X, typename Batch>
@@ -191,13 +192,13 @@ class Chain {
 
 }  // namespace detail
 
-// Layers of a list that are one: the flow goes through them in this order.
+// Joins several layers into one layer of a list; the flow goes through them in this order.
 template <typename... L>
 auto chain(const L&... layers) {
   return detail::Chain(detail::as_layer(layers)...);
 }
 
-// A model that is a list of layers, which a pipeline can cut into stages. Written once, it is trained by one rank or by many:
+// A model that is a list of layers, which a pipeline can cut into stages. The same code trains it on one rank or on many:
 //
 //   struct Net : nn::Staged<Float32, Cpu, data::TokenBatch> {
 //     explicit Net(const ModelContext& context = {}) : Staged(context) { layers(embed, blocks, nn::chain(norm, output)); }
@@ -212,11 +213,11 @@ auto chain(const L&... layers) {
 //   step.backward(net, batches);  // parallel::Step, on one rank or in a pipeline
 //
 // All ranks construct all layers; a rank has memory for parameters and buffers of its own stages only. A layer's parameters are
-// those of its modules and of modules within them, and those that these share() with others: where two stages have one both
-// hold it, and its gradients are summed. A module may lie in several layers, each of which draws random numbers of its own;
-// buffers are refused where these layers lie on several ranks.
+// those of its modules and the modules within them, and those that these share() with others. A parameter of two stages is held
+// by both, and its gradients are summed. A module may be in several layers; each draws its own random numbers. A module with
+// buffers is an error if its layers lie on several ranks.
 //
-// Flow: what goes from layer to layer, see flow.hpp. Output: what the last layer gives.
+// Flow: what goes from layer to layer, see flow.hpp. Output: what the last layer returns.
 template <typename P, typename D, typename Batch, typename Flow = Variable<typename P::Master, D>,
           typename Output = Variable<typename P::Compute, D>>
 class Staged : public Module<P, D> {
@@ -228,9 +229,10 @@ class Staged : public Module<P, D> {
   explicit Staged(const ModelContext& context = {}) : Module<P, D>(context) {}
 
   std::size_t num_layers() const { return inner_.size() + 1; }
-  const std::vector<Range>& stages() const { return stages_; }  // the layers of each
+  const std::vector<Range>& stages() const { return stages_; }  // the layers of each stage
 
-  // The whole model. In a pipeline all ranks call it without a tape: stage after stage computes, and all get the result.
+  // The whole model. In a pipeline all ranks call it, without a tape: the stages compute one after the other, and all ranks get
+  // the result.
   Output forward(const Batch& batch) const {
     Output output{};
     const std::optional<Flow> x = before_last_layer(batch);
@@ -241,7 +243,7 @@ class Staged : public Module<P, D> {
         broadcast_flow(*ranks, pack(std::move(output)), rank_of_last_stage(), device::memory_of<D>(), "output of a model"));
   }
 
-  // Some layers in a row, from what the one before them gives, but for the last one of the model.
+  // Runs consecutive layers, without the last layer of the model. x: the output of the layer before them.
   Flow run_layers(const Range& layers, const Flow& x, const Batch& batch) const {
     Flow flow = x;
     for (std::int64_t layer = layers.begin; layer < layers.end; ++layer) {
@@ -255,15 +257,15 @@ class Staged : public Module<P, D> {
     return last_(x, batch);
   }
 
-  // While the result lives, what the model's loss() draws is drawn as in a layer after the last one: on the same stage wherever
-  // layers lie.
+  // While the returned object lives, random numbers are drawn as in a layer after the last one. It is for the model's loss().
   detail::InLayer in_loss() const { return detail::InLayer(numbered_.back()); }
 
-  // What the last layer of the model takes, on the rank that has it; elsewhere nothing. Stages run one after the other.
+  // The input of the model's last layer, on the rank that has this layer; nothing on other ranks. Stages run one after the
+  // other.
   std::optional<Flow> before_last_layer(const Batch& batch) const {
     return before_last_layer_by([&](const Range& layers, const Flow& x) { return run_layers(layers, x, batch); });
   }
-  // The same of layers that compute in another way: run(layers, x) gives what comes after some in a row.
+  // The same for layers that compute in another way: run(layers, x) returns the output of these consecutive layers.
   template <typename Run>
   std::optional<Flow> before_last_layer_by(const Run& run) const {
     require(!stages_.empty(), "a model of stages has no layers: its constructor calls layers()");
@@ -291,14 +293,15 @@ class Staged : public Module<P, D> {
  protected:
   ~Staged() = default;
 
-  // The list, once, after all modules are made. A layer is a module or a chain() of some, a layer({modules}, function), or a
-  // ModuleList, which is as many. It has forward(batch) if it is the first one, forward(flow) or forward(flow, batch)
-  // otherwise, and gives a flow, the last one the output. Stages are cut by ModelContext::layer_costs, else by what layers say
-  // they cost, by cost() of a module or layer(...).costs(), or by the sizes of the matrices that they multiply by.
+  // Defines the list of layers. Call it once, after all modules are made. A layer is a module, a chain() of layers, or a
+  // layer({modules}, function); a ModuleList counts as one layer for each module. The first layer has forward(batch), the
+  // others forward(flow) or forward(flow, batch). Each returns a flow, the last one the output. Stages are cut by
+  // ModelContext::layer_costs. Without these, a layer's cost is that of layer(...).costs(), or the cost() of its modules, or
+  // the sizes of the matrices that they multiply by.
   template <typename First, typename... Rest>
   void layers(const First& first, const Rest&... rest) {
     require(stages_.empty(), "layers() of a model is called once");
-    static_assert(!detail::IsModuleList<First>::value, "the first layer takes the batch: it is no list of modules");
+    static_assert(!detail::IsModuleList<First>::value, "the first layer takes the batch: it can't be a ModuleList");
     std::vector<detail::StagedLayer> list;
     const auto one = detail::as_layer(first);
     list.push_back(one.staged());
@@ -312,11 +315,12 @@ class Staged : public Module<P, D> {
     stages_ = detail::divide_model(this->model(), list);
   }
 
-  // Some modules and function(batch), function(flow) or function(flow, batch) that computes with them, and with no others.
+  // Makes a layer of some modules and a function(batch), function(flow) or function(flow, batch) that uses these modules and no
+  // others.
   template <typename F>
   detail::FunctionLayer<F> layer(std::initializer_list<std::reference_wrapper<const Module<P, D>>> modules, F function) const {
     std::vector<detail::StagedModule> names;
-    for (const Module<P, D>& module : modules) names.push_back({.name = module.name()});  // whose cost() is not known here
+    for (const Module<P, D>& module : modules) names.push_back({.name = module.name()});  // its cost() is not known here
     return {std::move(names), std::move(function)};
   }
 
@@ -325,7 +329,7 @@ class Staged : public Module<P, D> {
   void add_layers(std::vector<detail::StagedLayer>& list, const L& next, const Rest&... rest) {
     constexpr bool is_last = sizeof...(Rest) == 0;
     if constexpr (detail::IsModuleList<L>::value) {
-      static_assert(!is_last, "the last layer gives the output: it is no list of modules");
+      static_assert(!is_last, "the last layer returns the output: it can't be a ModuleList");
       for (std::size_t index = 0; index < next.size(); ++index) add_inner(list, next[index]);
     } else if constexpr (is_last) {
       const auto one = detail::as_layer(next);
@@ -349,15 +353,15 @@ class Staged : public Module<P, D> {
   std::vector<LayerOfList> numbered_;
 };
 
-// model.loss(output, batch), wherever it is computed.
+// model.loss(output, batch), with the random numbers of the loss.
 template <typename Net, typename Output, typename Batch>
 auto loss_from(const Net& model, const Output& output, const Batch& batch) {
   const auto in_loss = model.in_loss();
   return model.loss(output, batch);
 }
 
-// The loss of a model of stages, model.loss(model.forward(batch), batch). In a pipeline all ranks call it without a tape: the
-// last stage computes it, and all get its numbers.
+// The loss of a model of stages, model.loss(model.forward(batch), batch). In a pipeline all ranks call it, without a tape: the
+// last stage computes it, and all ranks get its numbers.
 template <typename Net>
 auto loss_of(const Net& model, const typename Net::BatchType& batch) {
   using MasterLoss = std::remove_cvref_t<decltype(as_loss(model.loss(model.forward(batch), batch)))>;

@@ -8,34 +8,35 @@
 #include "trireme/files/location.hpp"
 #include "trireme/files/safetensors.hpp"
 
-// Weights of any model as safetensors: the names and shapes of the parameters and buffers, as a torch state dict. float32 is
-// written, bfloat16 and float16 are read too.
+// Weights of any model as safetensors, with the names and shapes of parameters and buffers, like a torch state dict. Files are
+// written in float32; bfloat16 and float16 can be read too.
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
 struct LoadOptions {
-  // Tensors that the file lacks or has in another shape keep their values, and those that the model lacks are left out: for a
-  // new head.
+  // True, for a new head: parameters that are missing in the file or have another shape
+  // there keep their values, and tensors that the model does not have are ignored.
   bool allow_missing = false;
 };
 
-// What did not fit, by name; nothing without LoadOptions::allow_missing.
+// Names of tensors that were not loaded; always empty without LoadOptions::allow_missing.
 struct LoadedWeights {
-  std::vector<std::string> missing = {};     // in the file
-  std::vector<std::string> unexpected = {};  // in the model
+  std::vector<std::string> missing = {};     // in the model, not in the file
+  std::vector<std::string> unexpected = {};  // in the file, not in the model
 };
 
-// Fills the model's store. A missing or unknown tensor or another shape is an Error that names it, and changes nothing.
-// T: the element type of the model's values. All ranks of a divided model call this.
+// Loads the weights into the model's store. A missing or unknown tensor or another shape is an Error that names it, and then
+// nothing changes. T: the element type of the model's values. All ranks of a divided model call this.
 template <typename T>
 TRIREME_EXPORT void load_weights(Model& model, const Location& path);
 
-// All ranks of a divided model call this. The first one writes the file, tensor by tensor, as the others send theirs: it has
-// the same bytes wherever they lie. `metadata`: what the file keeps beside them, as a vocabulary (data/text/vocabulary.hpp).
+// All ranks of a divided model call this. The first rank writes the file, tensor by tensor, as the others send theirs. The file
+// has the same bytes however the model is divided. `metadata`: text to save with the weights, such as a vocabulary
+// (data/text/vocabulary.hpp).
 template <typename T>
 TRIREME_EXPORT void save_weights(Model& model, const Location& path, const SafetensorsMetadata& metadata = {});
 
-// One of several models in a file, as the two of a GAN: its names there begin with the prefix.
+// One of several models in a file, such as the two of a GAN. The prefix is put before its names in the file.
 struct PrefixedModel {
   std::string prefix;
   Model& model;

@@ -15,29 +15,29 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// A tensor of a file that holds some rows of a parameter, of its dim 0.
+// A tensor of a file that holds some rows (dim 0) of a parameter.
 struct StoredRows {
   std::string name;
   std::int64_t count = 0;  // 0: all
 };
 
-// A tensor of files whose values are those of another one: a weight that layers share, written twice or under this name alone.
+// A tensor in a file with the same values as the tensor `of`: a tied weight, which files hold twice, or only under this name.
 struct RepeatedTensor {
   std::string name;
   std::string of;
 };
 
-// Where a file's format differs from the parameters themselves.
+// How a file's format differs from the model's parameters.
 struct WeightsFormat {
   bool (*stored_transposed)(std::string_view parameter) = [](std::string_view) { return false; };
-  bool (*passed_over)(std::string_view tensor) = [](std::string_view) { return false; };  // held beside the parameters
-  std::string_view optional_prefix = {};                                                  // that the file's names may lack
-  std::string (*older_name)(std::string_view tensor) = nullptr;  // of a tensor that older files call otherwise
-  std::vector<RepeatedTensor> repeated = {};                     // other values there are refused
-  // The tensors that hold a parameter's rows, one after the other; nothing: one of the parameter's name.
+  bool (*passed_over)(std::string_view tensor) = [](std::string_view) { return false; };  // not a parameter: ignored
+  std::string_view optional_prefix = {};                         // the file's names may lack this prefix
+  std::string (*older_name)(std::string_view tensor) = nullptr;  // the name that older files use
+  std::vector<RepeatedTensor> repeated = {};                     // a file that holds both tensors must have equal values
+  // The tensors that hold a parameter's rows, one after the other; empty: one tensor of the parameter's name.
   std::function<std::vector<StoredRows>(const std::string& parameter)> parts = {};
   DType dtype = DType::float32;  // of files that are written: also bfloat16 or float16
-  bool adapter = false;          // the file holds LoRA's adapters alone, and not the weights with what these add to them
+  bool adapter = false;          // true: the file holds only LoRA's adapters; false: weights, with adapters merged in
 };
 
 // The tensors that hold a parameter of this shape.
@@ -48,7 +48,7 @@ inline std::vector<StoredRows> stored_rows(const std::string& parameter, const S
   return parts;
 }
 
-// The shape with another dim 0.
+// The same shape with `rows` as dim 0.
 inline Shape shape_of_rows(const Shape& shape, std::int64_t rows) {
   std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
   if (!dims.empty()) dims.front() = rows;
@@ -59,19 +59,21 @@ inline Shape stored_shape(const std::string& parameter, const Shape& shape, cons
   return format.stored_transposed(parameter) ? ops::transposed_shape(shape, 0, 1) : shape;
 }
 
-// Runs `action` on each rank that holds a part of the model: where one throws, all throw its error.
+// Runs `action` on each rank that holds a part of the model. If it throws on one rank, all ranks throw its error.
 void agree(const Model& model, const std::function<void()>& action, std::string_view name);
 
-// The file's tensor of this parameter or buffer, and that it is of a type that is read (float32, bfloat16, float16) and of this
-// shape, as the file stores it: Error otherwise.
+// stored_tensor() finds the file's tensor for a parameter or buffer. require_fits() checks that its type can be read (float32,
+// bfloat16, float16) and that it has this shape, as stored in the file. Both throw an Error otherwise.
 const SafetensorsEntry& stored_tensor(const SafetensorsFile& file, const std::string& name, const WeightsFormat& format);
 void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, const Shape& shape);
 
-// Whether what lies at `path` has both tensors of a pair with other shapes or values. Where no weights are: false.
+// Whether the weights at `path` hold both tensors of a pair in format.repeated, with different shapes or values. False if there
+// are no weights.
 bool repeats_differ(const Location& path, const WeightsFormat& format);
 
-// path: a safetensors file, or a folder as transformers writes it. All ranks of a divided model call these; models of one file
-// lie on the same ranks and have values of one type. The lists of what did not fit, and errors, are those of all ranks.
+// path: a safetensors file, or a folder as transformers writes it. All ranks of a divided model call these functions. All
+// models of one file must lie on the same ranks and have the same element type. All ranks get the same LoadedWeights and
+// errors.
 LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const Location& path, const WeightsFormat& format,
                            const LoadOptions& options = {});
 void save_weights(const std::vector<PrefixedModel>& models, const Location& path, const WeightsFormat& format);
