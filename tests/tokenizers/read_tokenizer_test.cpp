@@ -253,7 +253,7 @@ TEST_CASE("a tokenizer that is not known is told by its file") {
                                                                    ContainsSubstring("tokenizer.model") &&
                                                                    ContainsSubstring("tokenizer.json"));
   write(folder.path() / "tokenizer.model", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 499723\n");
-  CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path() / "tokenizer.model"), ContainsSubstring("a pointer of Git LFS"));
+  CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path() / "tokenizer.model"), ContainsSubstring("a Git LFS pointer"));
 }
 
 TEST_CASE("tokens that a folder adds to vocab.json and vocab.txt are found") {

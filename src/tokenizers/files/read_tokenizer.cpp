@@ -153,7 +153,7 @@ std::shared_ptr<const detail::Codec> read_model_file(const Location& path) {
     throw Error({.code = ErrorCode::invalid_argument, .message = message, .path = path.string(), .hint = hint});
   };
   if (begin.starts_with("version https://git-lfs")) {
-    refuse("the file is a pointer of Git LFS, and not the tokenizer itself", "fetch the files of the folder by git lfs pull");
+    refuse("the file is a Git LFS pointer instead of the tokenizer", "fetch the files of the folder by git lfs pull");
   }
   if (is_tiktoken_line(std::string_view(begin).substr(0, begin.find_first_of("\r\n")))) {
     refuse(
