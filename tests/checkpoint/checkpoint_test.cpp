@@ -345,7 +345,7 @@ TEST_CASE("an old checkpoint that can't be removed does not undo the new one") {
   }
   set_log_sink({});
   CHECK_THAT(told, ContainsSubstring("an older checkpoint could not be removed: no way") &&
-                       ContainsSubstring("what an earlier start left half done could not be removed: no way"));
+                       ContainsSubstring("unfinished checkpoints of an earlier start could not be removed: no way"));
 }
 
 TEST_CASE("ranks that hold a state differently are told") {

@@ -179,7 +179,7 @@ TEST_CASE("a vocabulary is written as a line of ASCII and read again") {
   CHECK_FALSE(Vocabulary::words(text, 4) == words);
   for (const char* wrong : {"", "words", "words a", "words <unk> ", "words <unk> a a", "words <unk> %0g", "words <unk> %0a",
                             "words <unk> %4", "words <unk> %41", "characters ab", "characters a a", "bytes <unk>"}) {
-    CHECK_THROWS_WITH(Vocabulary::from_text(wrong), ContainsSubstring("is no vocabulary"));
+    CHECK_THROWS_WITH(Vocabulary::from_text(wrong), ContainsSubstring("is not a vocabulary"));
   }
 }
 
