@@ -43,7 +43,7 @@ void add_texts(const nlohmann::json& value, std::set<std::string>& to) {
   }
 }
 
-// What the folder calls special: bos_token and its like.
+// The folder's special tokens: bos_token and so on.
 std::set<std::string> special_tokens(const Location& folder) {
   std::set<std::string> tokens;
   for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {

@@ -55,7 +55,7 @@ void add_line(std::string_view line, std::size_t number, const std::string& path
   }
 }
 
-// Two neighbours are merged where they are a token together, by its number.
+// Two tokens merge if their concatenation is a token; its number is the rank.
 Merges merges_of(const TokenSpellings& tokens) {
   struct Pair {
     std::int32_t left, right, whole;
