@@ -32,7 +32,7 @@ class Location {
   bool is_file_path() const noexcept { return scheme_size_ == 0; }
   std::string_view scheme() const noexcept;                     // "file", "s3"
   std::string_view after_scheme() const noexcept;               // the path, or "//bucket/data.csv"
-  const std::string& string() const noexcept { return text_; }  // the path, or scheme and path
+  const std::string& string() const noexcept { return text_; }  // constructs this location again; for a path, the path
 
   // The path. Throws Error{invalid_argument} for another scheme than "file".
   operator std::filesystem::path() const;

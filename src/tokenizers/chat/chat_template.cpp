@@ -132,8 +132,8 @@ ChatTemplate::ChatTemplate(std::string_view name, const Tokenizer& tokenizer, co
   if (!missing) return;
   throw Error({.code = ErrorCode::invalid_argument,
                .message = fmt::format("the chat template {} needs the token {}, which the tokenizer lacks", name, *missing),
-               .hint = fmt::format("name the template that the model was made for, or one without tokens of its own, alpaca or "
-                                   "plain; there are {}",
+               .hint = fmt::format("name the template that the model was made for, or alpaca or plain, which need no special "
+                                   "tokens; there are {}",
                                    fmt::join(names(), ", "))});
 }
 
@@ -150,14 +150,14 @@ void ChatTemplate::check_order(std::span<const Message> messages) const {
     const std::string& role = messages[at].role;
     require(role == "system" || role == "user" || role == "assistant",
             "message {} has the role \"{}\": use system, user or assistant", at, role);
-    require(role != "system" || at == 0, "message {} is of the system, which speaks first", at);
+    require(role != "system" || at == 0, "message {} has the role system, which only the first message can have", at);
     const bool is_users = (at - (has_system ? 1U : 0U)) % 2 == 0;
     require(!style_.alternates || role == "system" || (role == "user") == is_users,
-            "message {} is of the {}: by the chat template {} user and assistant take turns, and the user begins", at, role,
-            name_);
+            "message {} has the role {}: with the chat template {} user and assistant take turns, and the user begins", at,
+            role, name_);
   }
   require(!style_.system_in_user || !has_system || messages.size() > 1,
-          "a system message goes with a user's, and there is none");
+          "this chat template puts the system message into a user message, but there is none");
 }
 
 ChatText ChatTemplate::render(std::span<const Message> messages) const {

@@ -24,9 +24,9 @@ WordCache& cache_of_thread() {
 
 [[noreturn]] void refuse(std::string_view word, const std::string& part) {
   throw Error({.code = ErrorCode::invalid_argument,
-               .message = fmt::format("the tokenizer has no token for {} of the word \"{}\", and none for what is unknown",
-                                      part, shown(word.substr(0, 100))),
-               .hint = "leave it out of the text, or train the tokenizer with all bytes in its first alphabet"});
+               .message = fmt::format("the tokenizer has no token for {} of the word \"{}\", and none for unknown text", part,
+                                      shown(word.substr(0, 100))),
+               .hint = "leave it out of the text, or train the tokenizer with all bytes in its initial alphabet"});
 }
 
 // The tokens that are a single character.

@@ -16,7 +16,7 @@ namespace {
 
 void check(std::string_view text) {
   require(text.size() <= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()),
-          "a text of {} bytes is too long to be encoded at once: cut it, at the ends of its documents", text.size());
+          "a text of {} bytes is too long to be encoded at once: split it, for example between documents", text.size());
   const std::size_t invalid = first_invalid(text);
   if (invalid == text.size()) return;
   throw Error({.code = ErrorCode::invalid_argument,

@@ -110,7 +110,7 @@ void add_token(const StoredToken& stored, TextCodecParts& parts) {
     parts.normalizer->normalize(text);
     normalized.content = text.text();
   }
-  require(!normalized.content.empty(), "the added token \"{}\" is empty when it is normalized, and can't be found in texts",
+  require(!normalized.content.empty(), "the added token \"{}\" is empty after normalization, so it can't be found in texts",
           shown(stored.token.content));
   parts.added_in_normalized.add(normalized);
 }

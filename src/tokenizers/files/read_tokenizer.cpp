@@ -48,7 +48,7 @@ std::shared_ptr<const detail::Codec> read_vocab_txt(const Location& path) {
   auto tokens = std::make_shared<TokenSpellings>(lines.size());
   const auto refuse = [&](const std::string& what) {
     throw Error({.code = ErrorCode::corrupt_file,
-                 .message = fmt::format("a vocabulary of WordPiece has a fault in line {}: {}", tokens->size() + 1, what),
+                 .message = fmt::format("a WordPiece vocabulary is wrong in line {}: {}", tokens->size() + 1, what),
                  .path = path.string()});
   };
   for (std::string& line : lines) {
@@ -60,7 +60,7 @@ std::shared_ptr<const detail::Codec> read_vocab_txt(const Location& path) {
     const auto number = tokens->find(token);
     if (!number) {
       throw Error({.code = ErrorCode::corrupt_file,
-                   .message = fmt::format("a vocabulary of WordPiece has no token {}", token),
+                   .message = fmt::format("a WordPiece vocabulary has no token {}", token),
                    .path = path.string()});
     }
     return *number;
