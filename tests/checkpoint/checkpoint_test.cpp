@@ -254,7 +254,7 @@ TEST_CASE("what does not fit is named") {
     nothing.add("text", &text);
     CHECK(error_of([&] { checkpoints.save(6, nothing); }).code() == ErrorCode::invalid_argument);
     const Error step = error_of([&] { checkpoints.load(7, State()); });
-    CHECK(std::string(step.what()).find("there are those of steps [5]") != std::string::npos);
+    CHECK(std::string(step.what()).find("only of steps [5]") != std::string::npos);
   });
 }
 

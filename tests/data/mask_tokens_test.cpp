@@ -86,5 +86,5 @@ TEST_CASE("masking with wrong numbers is refused") {
   refused([](auto& options) { options.random = 0.3; }, "0.8 and 0.3");
   refused([](auto& options) { options.mask_token = 1000; }, "got 1000 and 1000");
   const std::vector<std::int64_t> longer{length + 1};
-  CHECK_THROWS_WITH(data::padding_mask(longer, length), ContainsSubstring("row 0 has 101 tokens"));
+  CHECK_THROWS_WITH(data::padding_mask(longer, length), ContainsSubstring("row 0 has a length of 101 tokens"));
 }
