@@ -37,11 +37,10 @@ std::int64_t numel_of(std::span<const Runs> runs);
 
 // A part of a tensor, contiguous in one file.
 struct TensorPart {
-  int file = 0;                 // index in Manifest::files
-  std::uint64_t offset = 0;     // of the first byte in the file
-  std::vector<Runs> runs = {};  // ascending
-  std::vector<std::uint32_t> checksums =
-      {};  // CRC-32C of each chunk of Manifest::chunk_bytes, of which the last may be shorter
+  int file = 0;                               // index in Manifest::files
+  std::uint64_t offset = 0;                   // of the first byte in the file
+  std::vector<Runs> runs = {};                // ascending
+  std::vector<std::uint32_t> checksums = {};  // CRC-32C of each chunk of Manifest::chunk_bytes; the last may be shorter
 };
 
 struct SavedTensor {

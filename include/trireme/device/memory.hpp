@@ -82,7 +82,7 @@ class MemoryPurpose {
   std::string previous_;
 };
 
-// Whether a Storage counts writes to it. One of which many owners have parts does not; each owner counts by itself.
+// Whether a Storage counts writes to it. A block that many owners share does not; each owner counts its own writes.
 enum class Changes : std::uint8_t { counted, uncounted };
 
 // An owned block, shared by tensors.
