@@ -31,7 +31,7 @@ std::vector<std::byte> CheckpointReader::read(const SavedTensor& tensor) const {
     paths.push_back(folder_ / file.name);
     inputs.push_back(open_saved(*files_, paths.back(), file));
   }
-  // All files have the size that the manifest says: only now memory of that size is taken.
+  // Allocates only after all files were found to have the size in the manifest.
   std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.shape.numel()) * size_of(tensor.dtype));
   const std::vector<StatePiece> all{{.data = bytes.data(), .elements = {0, tensor.shape.numel()}}};
   for (std::size_t index = 0; index < tensor.parts.size(); ++index) {

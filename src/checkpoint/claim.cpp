@@ -22,16 +22,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 [[noreturn]] void refuse(const WriterSign& other, const Location& directory) {
-  throw Error(
-      {.code = ErrorCode::invalid_argument,
-       .message = fmt::format("another job saves its checkpoints there: job {}, process {} on {}, whose last sign of life "
-                              "is of {}",
-                              other.job, other.process, other.host, other.time),
-       .path = directory.string(),
-       .hint = "wait until it has ended or end it, or give this one a directory of its own"});
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format("another job saves its checkpoints there: job {}, process {} on {}, last sign of life "
+                                      "at {}",
+                                      other.job, other.process, other.host, other.time),
+               .path = directory.string(),
+               .hint = "wait until that job ends, end it, or use another directory"});
 }
 
-// Returns once no job but `own` writes there.
+// Returns when no other job than `own` writes there.
 void await_free(const FileSystem& files, const Location& directory, const std::string& own, const ClaimTimes& times) {
   constexpr std::chrono::milliseconds between_looks{50};
   const auto begin = Clock::now();
@@ -43,8 +42,7 @@ void await_free(const FileSystem& files, const Location& directory, const std::s
     if (life == Life::ended) return;
     if (life == Life::goes_on && Clock::now() - begin >= times.patience) refuse(*sign, directory);
     if (!first && life == Life::unknown) {
-      log(Severity::info,
-          "{}: job {} on {} has saved there, last seen at {}: up to {} s are waited to see whether it has ended",
+      log(Severity::info, "{}: job {} on {} has saved there, last seen at {}: waiting up to {} s to see whether it has ended",
           directory.string(), sign->job, sign->host, sign->time,
           std::chrono::duration_cast<std::chrono::seconds>(times.silence).count());
     }
@@ -56,7 +54,7 @@ void await_free(const FileSystem& files, const Location& directory, const std::s
 
 }  // namespace
 
-// Gives the signs of life, from a thread of its own: a step may take long.
+// Writes the signs of life in its own thread, because a step may take long.
 class Claim::Holder {
  public:
   Holder(Location directory, std::shared_ptr<FileSystem> files, const ClaimTimes& times)
@@ -70,13 +68,13 @@ class Claim::Holder {
     thread_.join();
     try {
       if (!other()) remove_sign(*files_, directory_);
-    } catch (const std::exception&) {  // a next job finds that this process has ended
+    } catch (const std::exception&) {  // the next job will notice that this process has ended
     }
   }
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;
 
-  // Who has taken over.
+  // The sign of another job that has taken over.
   std::optional<WriterSign> other() const {
     auto sign = read_sign(*files_, directory_);
     return sign && sign->job != job_ ? sign : std::nullopt;
@@ -84,13 +82,13 @@ class Claim::Holder {
   const Location& directory() const { return directory_; }
 
  private:
-  // Of two jobs that find no sign at the same time one creates it, and the other looks again.
+  // If two jobs find no sign at the same time, one creates it, and the other tries again.
   void take(const ClaimTimes& times) {
     for (;;) {
       await_free(*files_, directory_, job_, times);
       if (has_sign(*files_, directory_)) {
         replace_sign(*files_, directory_, sign_);
-        std::this_thread::sleep_for(std::chrono::milliseconds(200));  // another one may have found the same sign
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));  // another job may be replacing the same sign
         if (!other()) return;
         continue;
       }
@@ -110,14 +108,14 @@ class Claim::Holder {
       try {
         sign_ = next_sign(sign_);
         if (!other()) replace_sign(*files_, directory_, sign_);
-      } catch (const std::exception&) {  // a full disk: the next time
+      } catch (const std::exception&) {  // for example a full disk: tries again next time
       }
     }
   }
 
   Location directory_;
   std::shared_ptr<FileSystem> files_;
-  WriterSign sign_;  // the thread's, once that runs
+  WriterSign sign_;  // used only by the thread once it runs
   const std::string job_;
   std::jthread thread_;
 };

@@ -25,8 +25,8 @@ constexpr std::string_view aside_prefix = "left-";
 
 constexpr int first_version = 1;
 
-// A folder that holds a checkpoint, by its name: "step-000000010", or "step-000000010-2" for the second one of this step. No
-// other spelling of the number is one.
+// The folder of a checkpoint: "step-000000010", or "step-000000010-2" for the second one of this step. Other spellings of the
+// number do not count.
 struct Version {
   std::int64_t step = 0;
   int number = first_version;
@@ -42,7 +42,7 @@ bool is_job_id(std::string_view text) {
          std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0; });
 }
 
-// False: the text is no number.
+// Returns false where the text is not a number.
 template <typename T>
 bool parse_number(std::string_view text, T& number) {
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -65,7 +65,7 @@ std::optional<Version> version_of(std::string_view name) {
   return is_own ? std::optional(version) : std::nullopt;
 }
 
-// Ascending.
+// In ascending order.
 std::vector<Version> committed_versions(const FileSystem& files, const Location& directory) {
   std::vector<Version> versions;
   for (const std::string& name : files.names_in(directory)) {
@@ -76,7 +76,7 @@ std::vector<Version> committed_versions(const FileSystem& files, const Location&
   return versions;
 }
 
-// For one more checkpoint of this step: no folder has it, so that a rename commits, and what it replaces is there until then.
+// An unused name for another checkpoint of this step, so that a rename can commit it while the old one still exists.
 std::string next_name(const FileSystem& files, const Location& directory, std::int64_t step) {
   int number = first_version;
   for (const std::string& name : files.names_in(directory)) {
@@ -101,7 +101,8 @@ Location free_name(const FileSystem& files, const Location& wanted) {
   }
 }
 
-// Durably, and before the checkpoint of this step is there: whoever looks for the newest never finds both.
+// Puts checkpoints of later steps aside, durably, before the one of this step is committed: so the newest is never one of
+// those.
 void put_later_aside(FileSystem& files, const Location& directory, std::int64_t step) {
   std::vector<Version> later = committed_versions(files, directory);
   std::erase_if(later, [step](const Version& version) { return version.step <= step; });
@@ -111,7 +112,7 @@ void put_later_aside(FileSystem& files, const Location& directory, std::int64_t 
   if (!later.empty()) files.sync_folder(directory);
 }
 
-// "step-000000010" with what free_name() may have put behind it.
+// Whether a name is "step-000000010", possibly with a suffix from free_name().
 bool is_version_or_copy(std::string_view name) {
   if (version_of(name)) return true;
   const std::size_t dash = name.rfind('-');
@@ -120,7 +121,7 @@ bool is_version_or_copy(std::string_view name) {
          name.substr(dash + 1) == std::to_string(copy) && version_of(name.substr(0, dash));
 }
 
-// The job of a name that temporary_path() has made; empty: it has not.
+// The job in a name from temporary_path(); empty for other names.
 std::string job_of_temporary(std::string_view name) {
   if (!name.starts_with(temporary_prefix)) return {};
   name.remove_prefix(temporary_prefix.size());
@@ -131,12 +132,12 @@ std::string job_of_temporary(std::string_view name) {
   return is_version_or_copy(name) || name == writer_sign_name ? job : std::string();
 }
 
-// What put_later_aside() has renamed.
+// Whether put_later_aside() has renamed this folder.
 bool is_aside(std::string_view name) {
   return name.starts_with(aside_prefix) && is_version_or_copy(name.substr(aside_prefix.size()));
 }
 
-// First out of the way, so that half of it is never taken for a checkpoint.
+// Renames it first, so that a half-removed folder is never taken for a checkpoint.
 void remove_checkpoint(FileSystem& files, const Location& directory, const std::string& name, const std::string& job) {
   const Location aside = free_name(files, temporary_path(directory, job, name));
   files.rename(directory / name, aside);
@@ -144,7 +145,7 @@ void remove_checkpoint(FileSystem& files, const Location& directory, const std::
   files.remove_all(aside);
 }
 
-// Removes what a predicate of names chooses; gives the names.
+// Removes the entries that the predicate chooses and returns their names.
 template <typename Predicate>
 std::vector<std::string> remove_if(FileSystem& files, const Location& directory, const Predicate& chosen) {
   std::vector<std::string> names = files.names_in(directory);
@@ -170,12 +171,12 @@ Location checkpoint_folder(const Location& directory, std::int64_t step) {
 Location newest_folder(const Location& run) {
   if (file_system_of(run)->exists(run / manifest_name)) return run;
   const auto steps = committed_steps(run);
-  require(!steps.empty(), "{} holds no checkpoint and is none", run.string());
+  require(!steps.empty(), "{} is not a checkpoint and holds none", run.string());
   return checkpoint_folder(run, steps.back());
 }
 
 std::vector<std::string> prune(const Location& directory, int keep, FileSystem& file_system) {
-  require(keep >= 1, "{} checkpoints to keep: 1 or more", keep);
+  require(keep >= 1, "{} checkpoints to keep, but it must be 1 or more", keep);
   require_unclaimed(directory, file_system);
   std::vector<std::string> removed = keep_newest(file_system, directory, keep, random_job());
   const auto aside = remove_if(file_system, directory, is_aside);
@@ -218,8 +219,8 @@ std::string own_job() {
   const char* value = std::getenv("TRIREME_JOB_ID");
   if (value == nullptr || *value == '\0') return random_job();
   const std::string job = value;
-  require(is_job_id(job), "TRIREME_JOB_ID is \"{}\": it takes up to {} letters and digits, which names of files begin with",
-          job, longest_job_id);
+  require(is_job_id(job), "TRIREME_JOB_ID is \"{}\", but must be 1 to {} letters and digits: file names contain it", job,
+          longest_job_id);
   return job;
 }
 

@@ -7,31 +7,31 @@
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/files/file_system.hpp"
 
-// Names and moves of folders in a directory of checkpoints, by rank 0 alone.
+// Names and renames folders in a directory of checkpoints. Called only on rank 0.
 namespace trireme::checkpoint {
 
 inline constexpr const char* manifest_name = "manifest.json";
 
-// The id that names of unfinished work carry, so that its job alone removes them: TRIREME_JOB_ID, the same for all starts of a
-// job that trireme-run supervises; else a random one.
+// The job id in the names of unfinished files, so that only this job removes them: TRIREME_JOB_ID, which is the same for all
+// starts of a job under trireme-run, or else a random id.
 std::string own_job();
 std::string random_job();
 
-// A name of unfinished work of this job on what is to have that name.
+// The temporary path of a file or folder that will be called `name`.
 Location temporary_path(const Location& directory, const std::string& job, const std::string& name);
 Location temporary_folder(const Location& directory, const std::string& job, std::int64_t step);
 
 void make_directory(FileSystem& files, const Location& directory);
 
-// Half-done work of this job's earlier starts.
+// Removes unfinished files of this job's earlier starts.
 void remove_leftovers(FileSystem& files, const Location& directory, const std::string& job);
 
-// Makes a checkpoint of a folder that has all shards. One with the same step stays until keep_newest(); later steps are those
-// of a run that was left for an earlier checkpoint, and are put aside as "left-..." first.
+// Commits a folder that has all shards as a checkpoint. An old checkpoint of the same step stays until keep_newest().
+// Checkpoints of later steps, from before the run went back to an earlier checkpoint, are first put aside as "left-...".
 void commit(FileSystem& files, const Location& directory, const Location& temporary, std::int64_t step,
             const std::string& manifest);
 
-// Removes the others, and what was replaced; gives the names.
+// Removes all but the newest `keep` checkpoints, and replaced ones. Returns their names.
 std::vector<std::string> keep_newest(FileSystem& files, const Location& directory, int keep, const std::string& job);
 
 }  // namespace trireme::checkpoint

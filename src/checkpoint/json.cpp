@@ -65,7 +65,7 @@ void require_utf8(const std::string& name, const std::string& text) {
     std::ignore = Json(text).dump();
   } catch (const Json::exception&) {
     throw Error({.code = ErrorCode::invalid_argument,
-                 .message = "a text is not UTF-8, and a checkpoint keeps no other",
+                 .message = "a text is not UTF-8, which checkpoints need",
                  .name = name,
                  .hint = "give it in UTF-8, or as hexadecimal digits"});
   }

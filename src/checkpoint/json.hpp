@@ -10,23 +10,23 @@
 
 #include "trireme/checkpoint/manifest.hpp"
 
-// What manifests and the messages between ranks write alike.
+// JSON that manifests and messages between ranks share.
 namespace trireme::checkpoint {
 
 using Json = nlohmann::json;
 
 Json json_of(std::span<const Runs> runs);                          // [[first, count, stride, times], ...]
-std::optional<std::vector<Runs>> runs_of_json(const Json& value);  // nothing when it is something else
+std::optional<std::vector<Runs>> runs_of_json(const Json& value);  // std::nullopt for other JSON
 
-// JSON has no inf and nan: these are {"float64": "7ff8000000000000"}, their bits.
+// JSON has no inf and nan: they are written by their bits, {"float64": "7ff8000000000000"}.
 Json json_of(const std::map<std::string, SavedValue>& values);
-std::optional<SavedValue> value_of_json(const Json& value);  // nothing when it is something else
+std::optional<SavedValue> value_of_json(const Json& value);  // std::nullopt for other JSON
 constexpr const char* name_of_bits = "float64";
 
-// Throws Error{invalid_argument} with the name for a text that JSON can't hold.
+// Throws Error{invalid_argument} with the name for a text that is not UTF-8.
 void require_utf8(const std::string& name, const std::string& text);
 
-// Whether runs are ascending, without overlap, among `numel` elements.
+// Whether the runs are ascending, without overlap, and within `numel` elements.
 bool ascending(std::span<const Runs> runs, std::int64_t numel);
 
 std::optional<DType> dtype_named(std::string_view name);

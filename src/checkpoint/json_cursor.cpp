@@ -17,7 +17,7 @@ namespace {
 constexpr int most_levels = 64;
 constexpr std::size_t most_bytes_of_name = 1 << 16;
 
-// A number in its only form: no zeros ahead of it.
+// Parses a number in its canonical form, without leading zeros.
 template <typename T>
 std::optional<T> number_of(std::string_view token) {
   T number{};
@@ -28,7 +28,8 @@ std::optional<T> number_of(std::string_view token) {
   return number;
 }
 
-// Of a text between quotes: about 4 KiB, so that a long one is not there several times, of whole escapes and characters.
+// The size of the next piece of a quoted text: about 4 KiB, to avoid copies of a long text; ends at a whole escape or
+// character.
 std::size_t piece_size(std::string_view text) {
   const auto inside = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; };
   std::size_t size = 0;
@@ -62,7 +63,7 @@ void JsonCursor::object(const std::function<void(const std::string& name)>& visi
     if (!first) take(",");
     const std::string name = text();
     if (name.size() > most_bytes_of_name) refuse(fmt::format("a name has {} bytes", name.size()));
-    if (!first && name <= last) refuse(fmt::format("\"{}\" is not in its place, or there twice", name));
+    if (!first && name <= last) refuse(fmt::format("\"{}\" is out of order or appears twice", name));
     take(":");
     visit(name);
     last = name;
@@ -92,7 +93,7 @@ std::size_t JsonCursor::count_elements() const {
   return count;
 }
 
-// With its quotes.
+// The token with its quotes.
 std::string_view JsonCursor::text_token() {
   if (!next_is('"')) refuse("a text is missing");
   std::size_t end = 1;
@@ -148,7 +149,7 @@ SavedValue JsonCursor::number_or_text() {
   if (next_is('{')) {
     take(fmt::format(R"({{"{}":)", name_of_bits));
     const auto bits = number_of_hex(text());
-    if (!bits || std::isfinite(std::bit_cast<double>(*bits))) refuse("a value has bits of no inf or nan");
+    if (!bits || std::isfinite(std::bit_cast<double>(*bits))) refuse("a value's bits are not an inf or nan");
     take("}");
     return std::bit_cast<double>(*bits);
   }
@@ -171,7 +172,7 @@ void JsonCursor::skip() {
   } else if (next_is('n')) {
     take("null");
   } else if (number_token().empty()) {
-    refuse("it is cut off, or no JSON");
+    refuse("it is cut off or not JSON");
   }
 }
 

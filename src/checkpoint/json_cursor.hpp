@@ -10,18 +10,18 @@
 
 namespace trireme::checkpoint {
 
-// Reads JSON as Json::dump() writes it, without spaces and with the members of an object in ascending order: value by value
-// from its front, storing nothing. For whatever else it calls `refuse` with what is wrong, which throws.
+// Reads JSON value by value without storing it. The JSON must be as Json::dump() writes it: without spaces, with the members of
+// objects in ascending order. For anything else it calls `refuse` with the reason, which must throw.
 class JsonCursor {
  public:
   using Refuse = std::function<void(const std::string& what)>;
 
   JsonCursor(std::string_view text, Refuse refuse) : rest_(text), refuse_(std::move(refuse)) {}
 
-  // For each member visit(name) reads the value; for each element visit() does.
+  // Calls visit(name) for each member or visit() for each element; visit must read the value.
   void object(const std::function<void(const std::string& name)>& visit);
   void array(const std::function<void()>& visit);
-  std::size_t count_elements() const;  // of the array that is next
+  std::size_t count_elements() const;  // of the array that comes next
 
   std::string text();
   bool boolean();
@@ -31,7 +31,7 @@ class JsonCursor {
   void skip();  // a value of any kind
 
   void take(std::string_view token);  // exactly these characters
-  void end() const;                   // nothing is left
+  void end() const;                   // refuses remaining text
   std::string_view rest() const { return rest_; }
 
  private:

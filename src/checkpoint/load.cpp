@@ -37,7 +37,7 @@ namespace {
 
 std::string describe(DType dtype, const Shape& shape) { return fmt::format("{} {}", name_of(dtype), shape.str()); }
 
-// A piece of work.
+// A chunk to read.
 struct Chunk {
   const PartReader* reader = nullptr;
   std::size_t index = 0;
@@ -47,7 +47,7 @@ struct Chunk {
   auto place() const { return std::tuple(reader->part().file, reader->part().offset, index); }
 };
 
-// What of a checkpoint goes where on this rank.
+// Loads a checkpoint into this rank's state.
 class Loader {
  public:
   Loader(const Group& group, const CheckpointOptions& options, Location folder, const Manifest& manifest, const State& state,
@@ -56,7 +56,7 @@ class Loader {
     for (const SavedTensor& tensor : manifest.tensors) saved_[tensor.name] = &tensor;
   }
 
-  // Whether what this rank wants is there, and fits.
+  // Throws Error unless the checkpoint has all tensors and values of this rank, with the same shapes and types.
   void compare() const {
     for (const StateTensor& tensor : state_.tensors()) {
       if (tensor.optional || begins_anew(tensor.name)) continue;
@@ -75,7 +75,7 @@ class Loader {
     }
   }
 
-  // What only the checkpoint has: an error, since it would be dropped without a word.
+  // Throws Error for what only the checkpoint has, since it would be lost silently.
   void compare_rest() const {
     for (const SavedTensor& tensor : manifest_.tensors) {
       if (plan_of(tensor.name) == nullptr && !tensor.optional)
@@ -86,7 +86,7 @@ class Loader {
     }
   }
 
-  // Every chunk that any rank wants, on one of the ranks.
+  // Checks all chunks that some rank loads; each chunk on one of the ranks.
   void check_files() {
     for (const SavedFile& file : manifest_.files) {
       paths_.push_back(folder_ / file.name);
@@ -119,7 +119,7 @@ class Loader {
     });
   }
 
-  // Gives the digests of this rank's parts of the plan, by tensor of the manifest.
+  // Fills the state. Returns the digests of this rank's parts of the plan, by tensor of the manifest.
   std::vector<std::uint64_t> fill() const {
     std::deque<PartReader> readers;
     std::deque<std::vector<CopyRun>> copies;
@@ -165,7 +165,7 @@ class Loader {
       const auto index = static_cast<std::size_t>(saved - manifest_.tensors.data());
       if (sums[index] == tensor.digest) continue;
       throw Error({.code = ErrorCode::corrupt_file,
-                   .message = "what was loaded is not what was saved: the digests differ",
+                   .message = "the loaded tensor differs from the saved one: the digests differ",
                    .name = tensor.name,
                    .path = folder_.string(),
                    .wanted = fmt::format("{:016x}", tensor.digest),
@@ -175,7 +175,7 @@ class Loader {
   }
 
  private:
-  // Beside imported weights there is nothing to load.
+  // Whether a name is not among imported weights, which are then all that the checkpoint has.
   bool begins_anew(const std::string& name) const {
     return manifest_.imported && !name.starts_with(manifest_.imported->prefix);
   }
@@ -185,7 +185,7 @@ class Loader {
     return saved.dtype == tensor.dtype && saved.shape == tensor.shape;
   }
 
-  // Null for an optional one that the checkpoint lacks, or has in another shape.
+  // Null for an optional tensor that the checkpoint lacks or has in another shape.
   template <typename Tensor>
   const SavedTensor* source_of(const Tensor& tensor) const {
     const auto found = saved_.find(tensor.name);
@@ -202,7 +202,7 @@ class Loader {
     return PartReader(*inputs_[file], paths_[file], tensor, part, manifest_.chunk_bytes);
   }
 
-  // The pieces of a tensor on this rank: those that the plan gives it, whose digest it takes, and the rest.
+  // This rank's pieces of a tensor: those that the plan assigns to it, which it digests, and the rest.
   std::pair<std::vector<StatePiece>, std::vector<StatePiece>> divide(const StateTensor& tensor) const {
     std::vector<Range> here;
     for (const StatePiece& piece : tensor.pieces) here.push_back(piece.elements);
@@ -235,14 +235,14 @@ LoadedCheckpoint Checkpoints::load(std::int64_t step, const State& state, const 
     const Location folder = checkpoint_folder(options_.directory, step, files);
     if (!files.exists(folder / manifest_name)) {
       throw Error({.code = ErrorCode::invalid_argument,
-                   .message = fmt::format("there is no checkpoint of step {}; there are those of steps [{}]", step,
+                   .message = fmt::format("there is no checkpoint of step {}, only of steps [{}]", step,
                                           fmt::join(committed_steps(options_.directory, files), ", ")),
                    .path = options_.directory.string()});
     }
     name = folder.name();
   };
   group_.agree(find, "look for a checkpoint");
-  // Rank 0's, so that all see the same one.
+  // Rank 0 chooses, so that all ranks load the same checkpoint.
   return load_folder(broadcast_text(group_, name, "name of a checkpoint"), state, options);
 }
 

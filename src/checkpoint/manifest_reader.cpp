@@ -17,8 +17,8 @@
 namespace trireme::checkpoint {
 namespace {
 
-// Whether the runs of the parts, each ascending, hold each of `numel` elements once. Looks at one run of each part at a time:
-// what the runs stand for may be far more than there is memory.
+// Whether the parts, each with ascending runs, hold each of `numel` elements exactly once. Looks at one run of each part at a
+// time, since the ranges that the runs stand for may not fit into memory.
 bool hold_each_once(const std::vector<TensorPart>& parts, std::int64_t numel) {
   struct Cursor {
     std::span<const Runs> runs;
@@ -47,8 +47,8 @@ bool hold_each_once(const std::vector<TensorPart>& parts, std::int64_t numel) {
   return covered == numel;
 }
 
-// Reads a manifest exactly as to_text() writes it, but for members that a later version added. What it keeps takes no more
-// memory than the text has bytes, twice, and a MiB.
+// Reads a manifest exactly as to_text() writes it, except for members that a later version added. It uses at most twice the
+// text's bytes plus 1 MiB of memory.
 class ManifestReader {
  public:
   ManifestReader(std::string_view text, const Location& path)
@@ -86,7 +86,7 @@ class ManifestReader {
                  .hint = "resume from another step"});
   }
 
-  // What the checksum is of.
+  // The part of the text that the checksum covers.
   std::string_view content_of(std::string_view text) const {
     JsonCursor head(text, [this](const std::string& what) { fail(what); });
     head.take("{\"crc32c\":");
@@ -96,11 +96,11 @@ class ManifestReader {
     std::string_view content = head.rest();
     if (!content.ends_with(tail)) fail("it is cut off, or bytes follow its end");
     content.remove_suffix(tail.size());
-    if (checksum != crc32c(std::as_bytes(std::span(content)))) fail("its checksum does not fit");
+    if (checksum != crc32c(std::as_bytes(std::span(content)))) fail("its checksum does not match");
     return content;
   }
 
-  // Before anything else is looked at: a later version may have another content.
+  // Called first, since a later version may have other content.
   void check_format() {
     const auto refuse = [&](const std::string& what) {
       throw Error({.code = ErrorCode::not_available,
@@ -118,7 +118,7 @@ class ManifestReader {
       } else if (name == "critical") {
         in_.array([&] {
           if (const std::string field = in_.text(); field != imported_field) {
-            refuse(fmt::format("it can't be understood without \"{}\"", field));
+            refuse(fmt::format("this version does not know \"{}\", which it needs", field));
           }
         });
       } else {
@@ -128,7 +128,7 @@ class ManifestReader {
     in_ = start;
   }
 
-  // An object that has all the `needed` members.
+  // Reads an object that must have all the `needed` members.
   template <typename Visit>
   void members(std::initializer_list<std::string_view> needed, const Visit& visit) {
     auto next = needed.begin();  // they are in ascending order
@@ -155,7 +155,7 @@ class ManifestReader {
     });
   }
 
-  // A damaged one is refused by its checksum; this is for one that was made to ask for memory.
+  // The checksum catches damage; this catches a manifest that is crafted to exhaust memory.
   void take(std::size_t bytes) {
     constexpr std::size_t of_allocation = 16;
     taken_ += bytes + of_allocation;
@@ -168,7 +168,7 @@ class ManifestReader {
 
   std::uint64_t hex() {
     const auto number = number_of_hex(in_.text());
-    if (!number) fail("a digest has not 16 digits");
+    if (!number) fail("a digest does not have 16 digits");
     return *number;
   }
   template <typename T>
@@ -261,14 +261,14 @@ class ManifestReader {
     return run;
   }
 
-  // Parts lie inside their files, and hold each element of their tensor once.
+  // Checks that parts lie inside their files and hold each element of their tensor exactly once.
   void check_layout(const Manifest& manifest) {
     for (std::size_t index = 1; index < manifest.tensors.size(); ++index) {
       if (manifest.tensors[index - 1].name >= manifest.tensors[index].name) fail("its tensors are not in order");
     }
     for (const SavedTensor& tensor : manifest.tensors) {
       if (manifest.imported && !tensor.name.starts_with(manifest.imported->prefix))
-        fail(tensor.name + " is none of the weights that were imported");
+        fail(tensor.name + " is not among the imported weights");
       auto bytes = static_cast<std::int64_t>(size_of(tensor.dtype));
       for (const std::int64_t dim : tensor.shape.dims()) {
         if (__builtin_mul_overflow(bytes, dim, &bytes)) fail(tensor.name + " has an impossible shape");
@@ -281,7 +281,7 @@ class ManifestReader {
     }
   }
 
-  // The number of its elements, `most` or fewer.
+  // The number of elements of a part. Refuses more than `most`.
   std::int64_t check_part(const Manifest& manifest, const SavedTensor& tensor, const TensorPart& part, std::int64_t most) {
     if (part.runs.empty() || !ascending(part.runs, tensor.shape.numel()))
       fail(fmt::format("a part of {} has impossible elements", tensor.name));
@@ -290,7 +290,7 @@ class ManifestReader {
     const auto bytes = static_cast<std::uint64_t>(count) * size_of(tensor.dtype);
     const auto chunk = static_cast<std::uint64_t>(manifest.chunk_bytes);
     if (static_cast<std::size_t>(part.file) >= manifest.files.size())
-      fail(tensor.name + " lies in a file that it does not name");
+      fail(tensor.name + " lies in a file that the manifest does not list");
     const SavedFile& file = manifest.files[static_cast<std::size_t>(part.file)];
     if (part.offset < file.header_bytes || part.offset > file.bytes || bytes > file.bytes - part.offset) {
       fail(fmt::format("{} lies beyond the end of {}", tensor.name, file.name));
@@ -307,7 +307,7 @@ class ManifestReader {
     return count;
   }
 
-  // No checkpoint has so many; looking at them takes half a minute.
+  // Real checkpoints have far fewer pieces; checking this many takes half a minute.
   static constexpr std::int64_t most_pieces = std::int64_t{1} << 30;
 
   std::string_view text_;

@@ -12,7 +12,7 @@
 namespace trireme::checkpoint {
 namespace {
 
-constexpr std::size_t block_bytes = std::size_t{256} << 10;  // read, checked and digested while a core's cache has them
+constexpr std::size_t block_bytes = std::size_t{256} << 10;  // read, checked and digested while they are in a core's cache
 
 }  // namespace
 
@@ -20,7 +20,7 @@ std::vector<CopyRun> copies_of(const TensorPart& part, DType dtype, const std::v
   std::vector<CopyRun> copies;
   const auto element_bytes = static_cast<std::int64_t>(size_of(dtype));
   const std::vector<Range> held = ranges_of(part.runs);
-  std::int64_t in_part = 0;  // elements of the part before *range
+  std::int64_t in_part = 0;  // number of the part's elements before *range
   auto range = held.begin();
   for (const StatePiece& piece : wanted) {
     while (range != held.end() && range->end <= piece.elements.begin) in_part += (range++)->count();
@@ -73,7 +73,7 @@ void PartReader::check(std::size_t chunk, std::vector<std::byte>& buffer) const 
 void PartReader::visit_chunks(std::span<const CopyRun> copies,
                               const std::function<void(std::size_t chunk, std::span<const CopyRun> overlapping)>& visit) const {
   const auto chunk_elements = static_cast<std::int64_t>(chunk_bytes_ / element_bytes_);
-  std::size_t next = 0;  // chunks before it are done
+  std::size_t next = 0;  // chunks before this one are done
   for (std::size_t index = 0; index < copies.size(); ++index) {
     const auto first = static_cast<std::size_t>(copies[index].in_part / chunk_elements);
     const auto last = static_cast<std::size_t>((copies[index].in_part + copies[index].count - 1) / chunk_elements);

@@ -12,20 +12,20 @@
 
 namespace trireme::checkpoint {
 
-// Elements that lie together in a part's bytes and in memory.
+// Elements that are contiguous both in a part of a file and in memory.
 struct CopyRun {
-  std::int64_t in_part = 0;  // the first one, of the part's elements
-  std::int64_t first = 0;    // the same, of the whole tensor's
+  std::int64_t in_part = 0;  // index of the first element in the part
+  std::int64_t first = 0;    // index of the first element in the whole tensor
   std::int64_t count = 0;
   std::byte* to = nullptr;
-  bool digested = false;  // the copy's digest is compared, which says more than the file's checksum
+  bool digested = false;  // the copy is digested; comparing the digest replaces the file's checksum
 };
 
-// What a part holds of the elements that are wanted here; ascending by place in the part.
+// The wanted elements that a part holds, ascending by place in the part.
 std::vector<CopyRun> copies_of(const TensorPart& part, DType dtype, const std::vector<StatePiece>& wanted);
 
-// One part in a file, read by chunks whose checksums are compared: Error{corrupt_file} says where they differ. Threads may
-// share it, each with a buffer of its own.
+// Reads a part from a file by chunks and compares their checksums; throws Error{corrupt_file} with the place where one differs.
+// Threads may share it, each with its own buffer.
 class PartReader {
  public:
   PartReader(const InputFile& file, const Location& path, const SavedTensor& tensor, const TensorPart& part,
@@ -37,16 +37,16 @@ class PartReader {
 
   void check(std::size_t chunk, std::vector<std::byte>& buffer) const;
 
-  // Of ascending copies: those that overlap each chunk they need.
+  // Calls visit() for each chunk that the ascending copies need, with the copies that overlap it.
   void visit_chunks(std::span<const CopyRun> copies,
                     const std::function<void(std::size_t chunk, std::span<const CopyRun> overlapping)>& visit) const;
-  // What of the copies lies in the chunk. Gives the digest of those that are digested; without others it needs no checksum.
+  // Copies what lies in the chunk. Returns the digest of the digested copies. Compares the checksum unless all are digested.
   std::uint64_t copy(std::size_t chunk, std::span<const CopyRun> overlapping, std::vector<std::byte>& buffer) const;
   void copy(std::span<const CopyRun> copies) const;
 
  private:
   void compare_checksum(std::size_t chunk, std::uint32_t checksum) const;
-  std::byte* place_in(const CopyRun& run, std::int64_t element) const;  // element: of the part
+  std::byte* place_in(const CopyRun& run, std::int64_t element) const;  // element: index in the part
 
   const InputFile& file_;
   const Location& path_;

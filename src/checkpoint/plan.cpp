@@ -25,9 +25,9 @@ std::string text_of(const SavedValue& value) {
   return std::visit([](const auto& known) { return fmt::format("{}", known); }, value);
 }
 
-// What the ranks hold of one tensor.
+// The parts of a tensor that the ranks hold.
 struct Holding {
-  const Inventory::Tensor* first = nullptr;  // as the lowest rank says
+  const Inventory::Tensor* first = nullptr;  // from the lowest rank that holds it
   int first_rank = 0;
   struct Part {
     std::vector<Runs> runs;
@@ -56,7 +56,7 @@ void add(Holding& holding, const Inventory::Tensor& tensor, int rank) {
   holding.parts.push_back({.runs = tensor.runs, .ranks = {rank}});
 }
 
-// Makes each element lie in one part. Ranks may hold it in different ones: two stages with a tied weight shard it differently.
+// Makes parts disjoint. Ranks may hold overlapping parts, for example where two stages shard a tied weight differently.
 void resolve_overlaps(Holding& holding) {
   std::vector<Range> taken;
   for (Holding::Part& part : holding.parts) {
@@ -80,7 +80,7 @@ std::int64_t bytes_of(const PlannedTensor& tensor, std::span<const Runs> runs) {
   return numel_of(runs) * static_cast<std::int64_t>(size_of(tensor.dtype));
 }
 
-// The largest part first, to the one of its ranks that has least so far.
+// Assigns parts, largest first, each to the rank among its holders with the fewest bytes so far.
 void share_out(std::vector<PlannedTensor>& tensors, const std::map<std::string, Holding>& holdings, std::size_t num_ranks) {
   struct Candidate {
     PlannedPart* part;

@@ -10,7 +10,7 @@
 
 namespace trireme::checkpoint {
 
-// What one rank holds of a state.
+// The part of a state that one rank holds.
 struct Inventory {
   struct Tensor {
     std::string name;
@@ -27,7 +27,7 @@ Inventory inventory_of(const State& state);
 std::string to_text(const Inventory& inventory);
 Inventory parse_inventory(std::string_view text);
 
-// A part of a tensor, and who deals with it: of the ranks that hold it one. It may be less than that rank holds.
+// A part of a tensor, and the rank that saves or checks it: one of those that hold it. That rank may hold more of the tensor.
 struct PlannedPart {
   std::vector<Runs> runs = {};
   int rank = 0;
@@ -37,13 +37,13 @@ struct PlannedTensor {
   DType dtype = DType::float32;
   Shape shape = {};
   bool optional = false;
-  std::vector<PlannedPart> parts = {};  // each element lies in one of them
+  std::vector<PlannedPart> parts = {};  // each element lies in exactly one part
 };
 struct Plan {
-  std::vector<PlannedTensor> tensors;  // by name
+  std::vector<PlannedTensor> tensors;  // sorted by name
   std::map<std::string, SavedValue> values;
 
-  // The parts of a rank, in the order of its file: wide elements first, so that each begins at a multiple of its size.
+  // The parts of a rank in the order of its file: wide elements first, so that each part is aligned to its element size.
   struct Place {
     std::size_t tensor = 0;
     std::size_t part = 0;
@@ -51,16 +51,17 @@ struct Plan {
   std::vector<Place> places_of(int rank) const;
 };
 
-// The same on all ranks. Shares out what several ranks hold so that all have about equally many bytes. Error{rank_mismatch}
-// names a tensor of which ranks think differently, a value that differs, elements that no rank holds.
+// Makes the same plan on all ranks. Divides parts that several ranks hold so that ranks get about the same number of bytes.
+// Throws Error{rank_mismatch} with the name of a tensor or value that differs between ranks, or that has elements which no rank
+// holds.
 Plan make_plan(const std::vector<Inventory>& by_rank);
 
 Plan make_plan(const Group& group, const State& state);  // collective; prepares the state first
 
-// The elements of `ranges` that do not lie in `taken`; both ascending.
+// The elements of `ranges` that are not in `taken`; both ascending.
 std::vector<Range> without(const std::vector<Range>& ranges, const std::vector<Range>& taken);
 
-// Where elements of a tensor that are here lie; ascending.
+// The places in memory of elements that this rank holds; ascending.
 std::vector<StatePiece> pieces_of(const std::vector<Range>& ranges, const StateTensor& tensor);
 
 }  // namespace trireme::checkpoint

@@ -51,7 +51,7 @@ Manifest manifest_of(const Plan& plan, std::int64_t step, std::int64_t chunk_byt
 
 }  // namespace
 
-// A checkpoint under way: first the shards are written, then rank 0 commits.
+// A checkpoint that is being saved: all ranks write shards, then rank 0 commits.
 struct Checkpoints::Saving {
   std::int64_t step = 0;
   Configuration configuration;
@@ -60,7 +60,7 @@ struct Checkpoints::Saving {
   Shard shard;
   Location folder;
   std::future<ShardReport> written;
-  std::future<void> committed;  // of rank 0, and only once all have written
+  std::future<void> committed;  // on rank 0, after all ranks have written
   bool all_written = false;
 
   bool done_here() const { return all_written ? !committed.valid() || is_ready(committed) : is_ready(written); }
@@ -80,14 +80,14 @@ std::shared_ptr<FileSystem> file_system_of(const CheckpointOptions& options) {
 Checkpoints::Checkpoints(const Group& group, const CheckpointOptions& options) : group_(group), options_(options) {
   options_.file_system = file_system_of(options);
   require(!options.directory.empty(), "checkpoints need a directory");
-  require(options.keep >= 2, "{} checkpoints are too few to keep: one must be left while the next is written; 2 or more",
+  require(options.keep >= 2, "{} checkpoints are too few to keep: use 2 or more, so that one is left while the next is written",
           options.keep);
-  require(options.chunk_bytes > 0 && options.chunk_bytes % 8 == 0, "chunks of {} bytes: a multiple of 8 is needed",
+  require(options.chunk_bytes > 0 && options.chunk_bytes % 8 == 0, "chunk_bytes is {}, but must be a multiple of 8",
           options.chunk_bytes);
-  require(options.threads > 0, "{} threads can load nothing; 1 or more", options.threads);
+  require(options.threads > 0, "{} threads can't load anything; use 1 or more", options.threads);
 }
 
-// Who leaves while a checkpoint is under way, as by an exception, can't wait for the other ranks.
+// If it is destroyed during a save, for example by an exception, it can't wait for the other ranks.
 Checkpoints::~Checkpoints() {
   if (saving_ == nullptr) return;
   try {
@@ -95,7 +95,7 @@ Checkpoints::~Checkpoints() {
       saving_->committed.get();
       return;
     }
-  } catch (const std::exception&) {  // it is not committed
+  } catch (const std::exception&) {  // the checkpoint is not committed
   }
   abandon();
 }
@@ -110,8 +110,8 @@ void Checkpoints::prepare(const Configuration& configuration) {
     make_directory(*options_.file_system, options_.directory);
     try {
       remove_leftovers(*options_.file_system, options_.directory, job);
-    } catch (const Error& error) {  // new ones have names of their own
-      log(Severity::warning, "what an earlier start left half done could not be removed: {}", error.what());
+    } catch (const Error& error) {  // harmless, since new files have other names
+      log(Severity::warning, "unfinished checkpoints of an earlier start could not be removed: {}", error.what());
     }
   };
   group_.agree(make, "make the directory of checkpoints");
@@ -120,7 +120,7 @@ void Checkpoints::prepare(const Configuration& configuration) {
 
 void Checkpoints::save(std::int64_t step, const State& state, const Configuration& configuration,
                        const std::optional<ImportedWeights>& imported) {
-  require(step >= 0, "a checkpoint of step {}: steps are 0 or more", step);
+  require(step >= 0, "a checkpoint of step {}, but steps must be 0 or more", step);
   finish();
   prepare(configuration);
   auto saving = std::make_unique<Saving>();
@@ -169,7 +169,7 @@ std::optional<std::int64_t> Checkpoints::finish() {
   return step;
 }
 
-// All ranks are done with what they were at.
+// Goes on to the next stage of the save, after all ranks have finished the current one.
 void Checkpoints::advance() {
   try {
     if (saving_->all_written) {
@@ -203,15 +203,15 @@ void Checkpoints::commit_when_written() {
     commit(*options.file_system, options.directory, saving.folder, saving.step, to_text(manifest));
     try {
       keep_newest(*options.file_system, options.directory, options.keep, job);
-    } catch (const Error& error) {  // the new one is whole
+    } catch (const Error& error) {  // harmless, since the new checkpoint is committed
       log(Severity::warning, "an older checkpoint could not be removed: {}", error.what());
     }
   };
   saving_->committed = std::async(options_.asynchronous ? std::launch::async : std::launch::deferred, commit_it);
 }
 
-// Each rank takes back what it has written, as others may still write; rank 0 and the last one take the folder. Where that
-// fails, what is left has the name of this job.
+// Each rank removes only its own shard, since others may still write; rank 0 and the last rank also remove the folder. What
+// this leaves has the job's id in its name, so a later start removes it.
 void Checkpoints::abandon() {
   const auto saving = std::move(saving_);
   if (saving->all_written && group_.rank() != 0) return;

@@ -7,7 +7,7 @@
 
 namespace trireme::checkpoint {
 
-// Error{corrupt_file} where the size or the header is not what the manifest says.
+// Opens a file of a checkpoint. Throws Error{corrupt_file} where its size or header differs from the manifest.
 std::unique_ptr<InputFile> open_saved(const FileSystem& files, const Location& path, const SavedFile& file);
 
 }  // namespace trireme::checkpoint

@@ -19,13 +19,13 @@ std::int64_t elements_of(const Shard::Part& part) {
   return count;
 }
 
-// A whole tensor keeps its shape, the elements of a part are a row.
+// In the file, a whole tensor has its shape; a part is one-dimensional.
 TensorRef reference_to(const Shard::Part& part) {
   const std::int64_t count = elements_of(part);
   return {.name = part.name, .dtype = part.dtype, .shape = count == part.shape.numel() ? part.shape : Shape{count}};
 }
 
-// Writes bytes as they come, in chunks.
+// Collects bytes and writes them in chunks.
 class ChunkWriter {
  public:
   ChunkWriter(OutputFile& file, std::int64_t chunk_bytes) : file_(file), chunk_(static_cast<std::size_t>(chunk_bytes)) {}

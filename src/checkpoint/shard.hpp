@@ -11,7 +11,7 @@
 
 namespace trireme::checkpoint {
 
-// What one rank writes, in the order of its file.
+// The parts that one rank writes, in the order of its file.
 struct Shard {
   struct Part {
     std::string name;
@@ -24,21 +24,21 @@ struct Shard {
 
 Shard shard_of(const Plan& plan, const State& state, int rank);
 
-// Copies the elements into the memory, so that the state may change while the shard is written.
+// Copies the elements to `memory`, so that the state may change while the shard is written.
 void own(Shard& shard, std::vector<std::byte>& memory);
 
-// What the others must know of a written shard.
+// What the manifest needs to know about a written shard.
 struct ShardReport {
   std::string name;
   std::uint64_t header_bytes = 0;
   std::uint32_t header_checksum = 0;
-  std::vector<std::vector<std::uint32_t>> checksums;  // of each part's chunks
+  std::vector<std::vector<std::uint32_t>> checksums;  // for each part, of its chunks
   std::vector<std::uint64_t> digests;                 // of each part
 };
 std::string to_text(const ShardReport& report);
 ShardReport parse_report(std::string_view text);
 
-// Writes the file and brings it to the disk; in chunks, whose checksums are taken from memory.
+// Writes the file in chunks and syncs it. Checksums are computed from memory.
 ShardReport write_shard(FileSystem& files, const Location& path, const Shard& shard, std::int64_t chunk_bytes);
 
 }  // namespace trireme::checkpoint

@@ -7,7 +7,7 @@
 
 namespace trireme::checkpoint {
 
-// Rank 0's text, on all ranks. Collective.
+// Returns rank 0's text on all ranks. Collective.
 std::string broadcast_text(const Group& group, std::string text, std::string_view name);
 
 }  // namespace trireme::checkpoint

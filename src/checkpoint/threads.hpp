@@ -5,8 +5,8 @@
 
 namespace trireme::checkpoint {
 
-// Calls action(index, thread) for each index below `count`, in ascending order on `threads` threads, of which this one is
-// thread 0. Where some throw, the exception of the lowest index goes on, and no more are begun.
+// Calls action(index, thread) for each index below `count`, in ascending order on `threads` threads; the calling thread is
+// thread 0. If calls throw, starts no more and rethrows the exception of the lowest index.
 void run_on_threads(int threads, std::size_t count, const std::function<void(std::size_t index, std::size_t thread)>& action);
 
 }  // namespace trireme::checkpoint

@@ -67,7 +67,7 @@ void write_sign(FileSystem& files, const Location& path, const WriterSign& sign)
 std::optional<WriterSign> try_to_read(const FileSystem& files, const Location& path) {
   try {
     return parse_sign(files.open(path)->content());
-  } catch (const Error&) {  // just replaced or removed
+  } catch (const Error&) {  // the file was just replaced or removed
     return std::nullopt;
   }
 }
@@ -97,7 +97,7 @@ std::optional<WriterSign> read_sign(const FileSystem& files, const Location& dir
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (!files.exists(path)) return std::nullopt;
     if (auto sign = try_to_read(files, path)) return sign;
-    if (attempt == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // it may just be written
+    if (attempt == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the file may be half written
   }
   return std::nullopt;
 }

@@ -13,10 +13,10 @@
 namespace trireme {
 namespace {
 
-thread_local const char* without_collectives = nullptr;  // else where they are called from
+thread_local const char* without_collectives = nullptr;  // set while WithoutCollectives exists: its `where`
 
-constexpr std::size_t most_elements = std::size_t{1} << 56;  // bytes and parts can be computed without overflow
-constexpr std::int64_t block = 16;                           // parts begin at multiples of it
+constexpr std::size_t most_elements = std::size_t{1} << 56;  // so that bytes and parts can be computed without overflow
+constexpr std::int64_t block = 16;                           // parts begin at multiples of this
 
 bool is_message(CallKind kind) { return kind == CallKind::send || kind == CallKind::receive; }
 
@@ -51,7 +51,7 @@ void check(const Call& call, int size) {
   }
 }
 
-// An error as one text: its fields, each as "<length>:<bytes>".
+// Serializes an error: each field as "<length>:<bytes>".
 class ErrorText {
  public:
   static std::string write(const ErrorFields& fields) {
@@ -96,14 +96,14 @@ class ErrorText {
   std::string_view rest_;
 };
 
-// Runs `action`; the text of what it threw, with this rank in it, else nothing.
+// Runs `action`. Returns its error as text, with this rank in it; empty without one.
 std::string run(const std::function<void()>& action, int rank_in_job) {
   ErrorFields fields{.code = ErrorCode::internal, .message = "an exception that is no std::exception"};
   try {
     action();
     return {};
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::peer_failed) throw;  // the job is lost: nobody can agree any more
+    if (error.code() == ErrorCode::peer_failed) throw;  // the job is lost: ranks can't agree anymore
     fields = error.fields();
   } catch (const std::bad_alloc&) {
     fields.code = ErrorCode::out_of_memory;
@@ -116,7 +116,7 @@ std::string run(const std::function<void()>& action, int rank_in_job) {
   return ErrorText::write(fields);
 }
 
-// Runs `action`; after an error there is nothing more to wait for.
+// Runs `action` and drops the operation if it throws.
 template <typename Action>
 auto or_drop(std::unique_ptr<PendingOperation>& operation, Action action) {
   try {
@@ -127,12 +127,12 @@ auto or_drop(std::unique_ptr<PendingOperation>& operation, Action action) {
   }
 }
 
-// Nothing may touch the caller's memory any more when its Pending is gone.
+// Waits, so that the operation does not touch the caller's memory after its Pending is destroyed.
 void settle(std::unique_ptr<PendingOperation>& operation) noexcept {
   if (operation == nullptr) return;
   try {
     operation->wait_on_host();
-  } catch (...) {  // whoever waits for the same ranks next gets it
+  } catch (...) {  // the next wait for these ranks throws it
   }
   operation.reset();
 }
@@ -217,7 +217,7 @@ void Pending::wait_on_stream() {
 }
 
 Collectives::Collectives(int rank, int size) : rank_(rank), size_(size) {
-  require(rank >= 0 && rank < size, "rank {} of {} ranks that work together", rank, size);
+  require(rank >= 0 && rank < size, "rank {} does not exist in a group of {} ranks", rank, size);
 }
 
 Range Collectives::part(std::int64_t count, int rank) const {
@@ -240,7 +240,7 @@ void Collectives::barrier(std::string_view name) const {
   start_checked({.kind = CallKind::barrier, .name = name}).wait_on_host();
 }
 
-// The sizes, each at the begin of a block of its own, then the texts in equal parts that hold the longest.
+// First exchanges the sizes, each in its own block, then the texts in equal parts as large as the longest text.
 std::vector<std::string> Collectives::gather_texts(std::string_view text, std::string_view name) const {
   const auto ranks = static_cast<std::size_t>(size_);
   const auto me = static_cast<std::size_t>(rank_);

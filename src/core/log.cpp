@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 4> level_names{"debug", "info", "warning"
 
 void to_standard_error(std::string_view line) {
   const std::string text = fmt::format("trireme: {}\n", line);
-  std::fwrite(text.data(), 1, text.size(), stderr);  // in one call: lines of several threads do not mix
+  std::fwrite(text.data(), 1, text.size(), stderr);  // one call, so that lines of several threads do not mix
 }
 
 Severity level_of_environment() {
@@ -24,7 +24,7 @@ Severity level_of_environment() {
   for (std::size_t index = 0; index < level_names.size(); ++index) {
     if (level_names[index] == wanted) return static_cast<Severity>(index);
   }
-  to_standard_error(fmt::format("TRIREME_LOG is {}: it names debug, info, warning or error", wanted));
+  to_standard_error(fmt::format("TRIREME_LOG is {}, but must be debug, info, warning or error", wanted));
   return Severity::info;
 }
 
@@ -71,7 +71,7 @@ void write_log(Severity severity, fmt::string_view format, fmt::format_args argu
       (*call)(severity, line);
       in_sink = false;
       return;
-    } catch (...) {  // whoever logs has something else to do
+    } catch (...) {  // the caller must not fail because of its log
       in_sink = false;
     }
   }

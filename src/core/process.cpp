@@ -14,7 +14,7 @@ namespace trireme {
 namespace {
 
 std::optional<ProcessStatus> parse_status(const std::string& text) {
-  const std::size_t name_end = text.rfind(')');  // the second field is the program's name
+  const std::size_t name_end = text.rfind(')');  // the second field, the program's name, ends with the last ')'
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream rest(text.substr(name_end + 1));
   ProcessStatus status;
@@ -26,7 +26,7 @@ std::optional<ProcessStatus> parse_status(const std::string& text) {
   return rest ? std::optional(status) : std::nullopt;
 }
 
-// Of this boot: the namespace of that kind which this process is in.
+// Identifies the process's namespace of this kind, and the boot.
 std::string space_of(std::string_view kind) {
   const std::string boot = read_system_text("/proc/sys/kernel/random/boot_id").value_or("");
   std::error_code unknown;

@@ -13,7 +13,7 @@ std::int64_t StateTensor::elements_here() const {
 }
 
 void State::claim(const std::string& name) {
-  require(!name.empty(), "state without a name");
+  require(!name.empty(), "state needs a name");
   require(names_.insert(name).second, "{} is added to the state twice; give one of them a prefix", name);
 }
 
@@ -23,9 +23,10 @@ void State::add(StateTensor tensor) {
   for (const StatePiece& piece : tensor.pieces) {
     const auto& [begin, end] = piece.elements;
     require(begin >= last && end >= begin && end <= tensor.shape.numel(),
-            "{}: elements [{}, {}) of the state are no part of {} after the ones before", tensor.name, begin, end,
+            "{}: elements [{}, {}) of the state do not lie in {} behind the pieces before", tensor.name, begin, end,
             tensor.shape);
-    require(piece.data != nullptr || begin == end, "{}: elements [{}, {}) of the state lie nowhere", tensor.name, begin, end);
+    require(piece.data != nullptr || begin == end, "{}: elements [{}, {}) of the state have no memory", tensor.name, begin,
+            end);
     last = end;
   }
   tensors_.push_back(std::move(tensor));

@@ -40,7 +40,7 @@ constexpr std::array<TimeUnit, 4> time_units{{{"s", 1}, {"min", 60}, {"h", 3600}
 
 [[noreturn]] void refuse(std::string_view text) {
   throw Error({.code = ErrorCode::invalid_argument,
-               .message = fmt::format("\"{}\" says no amount above 0", text),
+               .message = fmt::format("\"{}\" is not an amount above 0", text),
                .hint = "write 600 steps, 5000 samples, 1000000 tokens, 20 epochs, 30s, 10min or 2h; a number alone is steps"});
 }
 

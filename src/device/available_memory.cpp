@@ -7,11 +7,11 @@
 namespace trireme::device {
 namespace {
 
-// What the files of control groups are called, in either version.
+// The file names of control groups, by version.
 struct Names {
   const char* limit;
   const char* usage;
-  const char* reclaimed;  // in memory.stat: pages of files, which are given up first
+  const char* reclaimed;  // in memory.stat: file pages that the system can reclaim
 };
 constexpr Names version_1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file "};
 constexpr Names version_2{"memory.max", "memory.current", "inactive_file "};

@@ -6,7 +6,7 @@
 
 namespace trireme::device {
 
-// Those that this build has kernels for (cmake/TriremeKernels.cmake), least first.
+// The instruction sets that this build has kernels for (cmake/TriremeKernels.cmake), ascending.
 std::span<const Isa> built_isas();
 
 }  // namespace trireme::device

@@ -14,12 +14,12 @@ namespace trireme::device {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t large_block = std::size_t{1} << 20;  // whose size and purpose are remembered
+constexpr std::size_t large_block = std::size_t{1} << 20;  // from this size on, blocks are recorded with size and purpose
 constexpr std::size_t no_bound = std::numeric_limits<std::size_t>::max();
 constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
-// Sizes are rounded so that similar requests share blocks: to 64 bytes below a page, to 1/8 of the next lower power of two
-// above.
+// Rounds sizes up so that similar requests share blocks: to 64 bytes up to a page, above that to 1/8 of the next lower power of
+// two.
 std::size_t rounded(std::size_t bytes) {
   bytes = std::max(bytes, alignment);
   std::size_t step = alignment;

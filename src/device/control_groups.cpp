@@ -24,7 +24,7 @@ void for_each_control_group(const std::filesystem::path& root, std::string_view 
                             const std::function<void(const std::filesystem::path& folder, int version)>& visit) {
   const std::filesystem::path groups = root / "sys/fs/cgroup";
   std::ifstream lines(root / "proc/self/cgroup");
-  for (std::string line; std::getline(lines, line);) {  // 4:memory:/job, or 0::/job
+  for (std::string line; std::getline(lines, line);) {  // for example 4:memory:/job, or 0::/job
     const std::size_t first = line.find(':');
     const std::size_t second = first == line.npos ? first : line.find(':', first + 1);
     if (second == line.npos) continue;

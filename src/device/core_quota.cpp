@@ -9,7 +9,7 @@
 namespace trireme::device {
 namespace {
 
-// Microseconds of work in each period.
+// The quota allows `work` microseconds of CPU time per `period` microseconds.
 struct Quota {
   std::size_t work = no_number;
   std::size_t period = no_number;
@@ -17,14 +17,14 @@ struct Quota {
 
 Quota quota_in(const std::filesystem::path& folder, int version) {
   if (version == 1) {
-    return {.work = number_after(folder / "cpu.cfs_quota_us", "", no_number),  // none is -1, the largest number
+    return {.work = number_after(folder / "cpu.cfs_quota_us", "", no_number),  // -1, no quota, becomes the largest number
             .period = number_after(folder / "cpu.cfs_period_us", "", no_number)};
   }
   Quota quota;
   std::ifstream file(folder / "cpu.max");
   std::size_t work = 0;
   std::size_t period = 0;
-  if (file >> work >> period) quota = {.work = work, .period = period};  // otherwise it begins with "max"
+  if (file >> work >> period) quota = {.work = work, .period = period};  // fails for "max", no quota
   return quota;
 }
 

@@ -6,8 +6,8 @@
 
 namespace trireme::device {
 
-// Takes its blocks from a thread's memory and keeps them as long as it lives or one is in use: the graph for which it is made
-// writes them at each launch, whether they are free or not.
+// Makes the memory of a graph. It takes blocks from a thread's memory and keeps them as long as it lives or one of them is in
+// use, because each launch of the graph writes to them, even to free ones.
 std::shared_ptr<CachingMemory> make_graph_memory(std::shared_ptr<CachingMemory> thread_memory);
 
 }  // namespace trireme::device

@@ -14,7 +14,7 @@
 namespace trireme::device {
 namespace {
 
-// Those that the kernels are compiled with: TRIREME_ISA_FLAGS_* in cmake/TriremeKernels.cmake.
+// The features that kernels are compiled with: TRIREME_ISA_FLAGS_* in cmake/TriremeKernels.cmake.
 constexpr std::array<std::string_view, 3> avx2_features{"avx2", "fma", "f16c"};
 constexpr std::array<std::string_view, 4> avx512_features{"avx512f", "avx512bw", "avx512dq", "avx512vl"};
 

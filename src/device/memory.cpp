@@ -17,7 +17,7 @@ namespace trireme::device {
 namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
-constexpr std::size_t always_kept = std::size_t{64} << 20;  // by each thread
+constexpr std::size_t always_kept = std::size_t{64} << 20;  // per thread
 
 // Never destroyed: threads may give blocks back while the process ends.
 TakenBlocks& taken_blocks() {
@@ -25,13 +25,13 @@ TakenBlocks& taken_blocks() {
   return blocks;
 }
 
-// Linux gives addresses freely, and kills a process when it writes to more than there is. So what was given and not written to
-// yet is none that is left.
+// Linux allocates more memory than there is and kills a process when it writes to it. So memory that is allocated but not yet
+// written counts as used here.
 bool is_available(std::size_t bytes) {
-  constexpr std::size_t unchecked_at_most = std::size_t{64} << 20;  // by all threads; looking costs 0.1 ms
-  constexpr std::size_t of_others = std::size_t{16} << 20;          // that libraries and threads take meanwhile
+  constexpr std::size_t unchecked_at_most = std::size_t{64} << 20;  // by all threads together; a check takes 0.1 ms
+  constexpr std::size_t of_others = std::size_t{16} << 20;          // reserve for other allocations in the meantime
   static std::atomic<std::size_t> unchecked = 0;
-  static std::atomic<std::size_t> bound = 0;  // the first one looks
+  static std::atomic<std::size_t> bound = 0;  // 0, so the first call checks
   if (unchecked.fetch_add(bytes, std::memory_order_relaxed) + bytes < bound.load(std::memory_order_relaxed)) return true;
   unchecked.store(0, std::memory_order_relaxed);
   const std::size_t available = available_host_memory();
@@ -42,7 +42,7 @@ bool is_available(std::size_t bytes) {
 
 class HostBlocks final : public BlockSource {
  public:
-  // Of threads that take large blocks at once each sees what the others got.
+  // The lock lets each thread that takes a large block see the blocks that others got.
   void* take(std::size_t bytes) override {
     static std::mutex one_at_a_time;
     const bool large = bytes >= huge_page;

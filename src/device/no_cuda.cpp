@@ -1,4 +1,4 @@
-// The GPUs of a build without CUDA: none.
+// The GPU functions of a build without CUDA.
 #include "trireme/core/error.hpp"
 #include "trireme/device/cuda.hpp"
 #include "trireme/device/graph.hpp"

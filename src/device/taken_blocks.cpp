@@ -9,9 +9,9 @@
 namespace trireme::device {
 namespace {
 
-// Bytes of a block, which begins with a page, that are in memory. All of them where the system does not say.
+// The bytes of a page-aligned block that are in physical memory; all of them where the system does not tell.
 std::size_t bytes_in_memory(void* block, std::size_t bytes, std::size_t page_bytes) {
-  constexpr std::size_t most_pages = std::size_t{1} << 18;  // asked about in one call
+  constexpr std::size_t most_pages = std::size_t{1} << 18;  // per call of mincore()
   std::vector<unsigned char> in_memory;
   std::size_t pages = 0;
   for (std::size_t begin = 0; begin < bytes; begin += most_pages * page_bytes) {
@@ -42,7 +42,7 @@ std::size_t TakenBlocks::untouched() {
   for (auto& [address, block] : blocks_) {
     if (block.touched) continue;
     const std::size_t touched = bytes_in_memory(address, block.bytes, page_bytes);
-    block.touched = touched / 7 * 8 >= block.bytes;  // sizes are rounded up by less than an eighth
+    block.touched = touched / 7 * 8 >= block.bytes;  // the rounding of sizes, less than an eighth, may stay untouched
     if (!block.touched) untouched += block.bytes - touched;
   }
   return untouched;

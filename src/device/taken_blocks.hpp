@@ -6,18 +6,18 @@
 
 namespace trireme::device {
 
-// Blocks of memory that were taken from the system and are not given back. The system counts their pages once they are written
-// to, and may have promised the same ones to several.
+// Blocks of memory that were allocated from the system and not freed. The system counts a page only after the first write to
+// it, so it may have allocated more than there is.
 class TakenBlocks {
  public:
   void add(void* block, std::size_t bytes);
   void remove(void* block) noexcept;
-  std::size_t untouched();  // bytes whose pages nobody has touched yet
+  std::size_t untouched();  // bytes on pages that were never written
 
  private:
   struct Block {
     std::size_t bytes;
-    bool touched = false;  // but for what rounding up has added; such a one is not looked at again
+    bool touched = false;  // whether all but the rounding was written; then it is not checked again
   };
 
   std::mutex mutex_;

@@ -78,8 +78,7 @@ void ConfigFile::refuse(std::string_view key, const std::string& wanted, const s
   const auto found = object_->find(key);
   std::string had = "nothing";
   if (found != object_->end()) {
-    // As ASCII, so that a cut falls between characters. What is nested is not written: it may be so deep that no stack holds
-    // it.
+    // ASCII, so that cutting it splits no character. Nested values are not written, since dump() could overflow the stack.
     had = found->is_object() ? "an object" : found->is_array() ? "a list" : found->dump(-1, ' ', true);
   }
   if (had.size() > 200) had = had.substr(0, 200) + " ...";

@@ -15,20 +15,19 @@
 
 namespace trireme {
 
-// A JSON object of which every key has to be asked for: what nobody knows is refused, not ignored. Absent and null are the
-// same.
+// A JSON object that refuses keys which the program does not ask for, instead of ignoring them. Null counts as absent.
 class ConfigFile {
  public:
-  // `what` it is, as messages call it.
+  // `what` names the file in messages.
   explicit ConfigFile(const Location& location, std::string what = "a model's config");
-  // An object within it, under `key`.
+  // The nested object at `key`.
   ConfigFile(const ConfigFile& outer, std::string_view key);
 
-  bool has(std::string_view key) const { return find(key) != nullptr; }  // and it is not null
+  bool has(std::string_view key) const { return find(key) != nullptr; }  // false for null
   bool is_empty() const { return object_->empty(); }
   bool is_absent(std::string_view key) const { return !object_->contains(key); }
 
-  // Not below `least`. Absent or null: `otherwise`.
+  // Returns `otherwise` where the key is absent. Refuses integers below `least`.
   std::int64_t integer(std::string_view key, std::int64_t least = 1) const;
   std::int64_t integer_or(std::string_view key, std::int64_t otherwise, std::int64_t least = 1) const;
   double number(std::string_view key) const;
@@ -38,22 +37,22 @@ class ConfigFile {
   std::string text_or(std::string_view key, std::string_view otherwise) const;
   std::optional<std::vector<std::string>> texts(std::string_view key) const;
   std::vector<double> numbers(std::string_view key) const;
-  // Of a list; absent or null: none.
+  // The objects of a list; empty where the key is absent.
   std::vector<ConfigFile> objects(std::string_view key) const;
   std::vector<std::string> keys() const;
-  // Anything; null: absent or null.
+  // A value of any type; null where the key is absent.
   const nlohmann::json* value(std::string_view key) const { return find(key); }
 
-  // Another value than this one is refused. Absent is fine.
+  // Refuses any other value than this one. The key may be absent.
   void expect(std::string_view key, const nlohmann::json& value) const;
-  // What says anything is refused: all but false, null and an empty list, object or text.
+  // Refuses all values except false, null and an empty list, object or text.
   void expect_nothing(std::initializer_list<std::string_view> keys) const;
   void ignore(std::initializer_list<std::string_view> keys) const;
-  // After all that is known has been asked for.
+  // Refuses keys that were not asked for. Call it last.
   void refuse_unknown() const;
 
   const std::string& path() const { return path_; }
-  // `hint`: what to do.
+  // `hint` says what the user can do.
   [[noreturn]] void refuse(std::string_view key, const std::string& wanted, const std::string& hint = {}) const;
 
  private:
@@ -63,7 +62,7 @@ class ConfigFile {
 
   std::string what_;
   std::string path_;
-  std::string prefix_;  // of keys in messages
+  std::string prefix_;  // prefix of keys in messages
   std::shared_ptr<const nlohmann::json> root_;
   const nlohmann::json* object_ = nullptr;
   mutable std::set<std::string, std::less<>> known_;

@@ -12,7 +12,7 @@
 namespace trireme {
 namespace {
 
-// tables[k][b]: what byte b does to the checksum when k bytes follow it.
+// tables[k][b]: the contribution of byte b to the checksum if k bytes follow it.
 constexpr auto tables = [] {
   std::array<std::array<std::uint32_t, 256>, 8> result{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
@@ -39,7 +39,7 @@ std::uint32_t add_byte(std::uint32_t crc, std::byte byte) {
   return (crc >> 8) ^ tables[0][(crc ^ static_cast<std::uint32_t>(byte)) & 0xff];
 }
 
-// Eight bytes a round (Kounavis, Berry 2005, "A systematic approach to building high performance software-based CRC
+// Eight bytes per round (Kounavis, Berry 2005, "A systematic approach to building high performance software-based CRC
 // generators").
 std::uint32_t crc_by_table(std::span<const std::byte> bytes, std::uint32_t crc) {
   for (; bytes.size() >= 8; bytes = bytes.subspan(8)) {
@@ -52,7 +52,7 @@ std::uint32_t crc_by_table(std::span<const std::byte> bytes, std::uint32_t crc) 
 }
 
 #if defined(__x86_64__)
-// a * b of polynomials modulo the CRC's, coefficients in its order: the highest bit is that of x^0.
+// The product of polynomials a and b modulo the CRC polynomial. As in a CRC, the highest bit is the coefficient of x^0.
 constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
   std::uint32_t product = 0;
   for (; a != 0; a <<= 1) {
@@ -62,7 +62,7 @@ constexpr std::uint32_t multiply(std::uint32_t a, std::uint32_t b) {
   return product;
 }
 
-// x^(8 bytes): a checksum times it is that with so many zero bytes after.
+// x^(8 bytes). Multiplying a checksum by it appends this many zero bytes.
 std::uint32_t shift_by(std::size_t bytes) {
   std::uint32_t result = 0x80000000u;
   for (std::uint32_t power = 0x00800000u; bytes != 0; bytes >>= 1, power = multiply(power, power)) {
@@ -72,7 +72,8 @@ std::uint32_t shift_by(std::size_t bytes) {
 }
 
 __attribute__((target("sse4.2"))) std::uint32_t crc_by_instruction(std::span<const std::byte> bytes, std::uint32_t crc) {
-  // The instruction takes three cycles and one can begin in each: three parts at a time, where that pays for joining them.
+  // The instruction has a latency of three cycles and a throughput of one per cycle. So large inputs are computed in three
+  // parts at a time, which are then joined.
   if (bytes.size() >= 16384) {
     const std::size_t part = bytes.size() / 24 * 8;
     std::uint64_t first = crc;

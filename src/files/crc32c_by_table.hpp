@@ -6,7 +6,7 @@
 
 namespace trireme {
 
-// crc32c() of processors without an instruction for it.
+// crc32c() for processors without a CRC instruction.
 std::uint32_t crc32c_by_table(std::span<const std::byte> bytes, std::uint32_t before = 0);
 
 }  // namespace trireme

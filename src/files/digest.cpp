@@ -30,12 +30,12 @@ template <typename Bits>
 }
 
 #if defined(__x86_64__)
-#if defined(__clang__)  // has no such choice for one function
+#if defined(__clang__)  // clang has no such option for a single function
 #define TRIREME_WIDE_VECTORS
 #else
 #define TRIREME_WIDE_VECTORS ",prefer-vector-width=512"
 #endif
-// Products of 64 bits in vectors.
+// AVX-512 has vector products of 64-bit integers.
 template <typename Bits>
 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" TRIREME_WIDE_VECTORS))) std::uint64_t digest_avx512(
     std::uint64_t key, const std::byte* values, std::int64_t count, std::uint64_t index) {

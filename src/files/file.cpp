@@ -45,7 +45,7 @@ File::~File() {
 }
 
 File File::open(const fs::path& path) {
-  // Without O_NONBLOCK a named pipe would wait for its writer before it can be refused.
+  // With O_NONBLOCK, opening a named pipe does not wait for a writer, so that it can be refused.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) throw_system_error("the file cannot be opened", path, errno);
   File file(path, descriptor);
@@ -70,7 +70,7 @@ void File::read_at(std::span<std::byte> into, std::uint64_t offset) const {
     if (count < 0) throw_system_error(fmt::format("{} bytes at {} cannot be read", into.size(), offset), path_, errno);
     if (count == 0) {
       throw Error({.code = ErrorCode::corrupt_file,
-                   .message = fmt::format("the file ends at byte {}, {} bytes more are needed", offset, into.size()),
+                   .message = fmt::format("the file ends at byte {}, but {} more bytes are needed", offset, into.size()),
                    .path = path_.string()});
     }
     into = into.subspan(static_cast<std::size_t>(count));
@@ -110,7 +110,8 @@ void File::close() {
 }
 
 int reserve_blocks(int descriptor, std::uint64_t offset, std::uint64_t bytes) {
-  constexpr std::uint64_t piece = std::uint64_t{16} << 20;  // a signal undoes what a call has done: each is done between two
+  // A signal undoes a whole call, so each call is small enough to finish between two signals.
+  constexpr std::uint64_t piece = std::uint64_t{16} << 20;
   const std::uint64_t end = offset + bytes;
   while (offset < end) {
     const std::uint64_t size = std::min(piece, end - offset);

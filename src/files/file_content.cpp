@@ -31,7 +31,7 @@ constexpr std::int64_t second = 1'000'000'000;  // in nanoseconds
 
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * second + time.tv_nsec; }
 
-// 64 samples at even distances, with the first and the last bytes.
+// A digest of 64 evenly spaced samples, including the first and the last bytes.
 std::uint64_t digest_of_samples(std::span<const std::byte> bytes) {
   constexpr std::size_t samples = 64;
   constexpr std::size_t sample = 4096;
@@ -43,10 +43,10 @@ std::uint64_t digest_of_samples(std::span<const std::byte> bytes) {
   return sum;
 }
 
-// What a file is known by without reading all of it.
+// Identifies a file without reading all of it.
 Record identity_of(const fs::path& path, std::span<const std::byte> bytes) {
   struct stat status {};
-  if (stat(path.c_str(), &status) != 0) throw_system_error("the file cannot be looked at", path, errno);
+  if (stat(path.c_str(), &status) != 0) throw_system_error("the file's status cannot be read", path, errno);
   std::error_code unknown;
   return {{"file", fs::absolute(path, unknown).string()},
           {"size", static_cast<std::uint64_t>(status.st_size)},
@@ -55,14 +55,14 @@ Record identity_of(const fs::path& path, std::span<const std::byte> bytes) {
           {"samples", digest_of_samples(bytes)}};
 }
 
-// What was changed just now may change again without another time.
+// Whether the last change is so old that another change would give the file another time.
 bool is_settled(const Record& identity) {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   return nanoseconds(now) - identity.at("changed").get<std::int64_t>() > second;
 }
 
-// Where numbers of the file may be kept.
+// The files in which the numbers of a file may be cached.
 std::vector<fs::path> places_of(const fs::path& path) {
   std::vector<fs::path> places{path.parent_path() / fmt::format(".{}.trireme.json", path.filename().string())};
   const char* cache = std::getenv("XDG_CACHE_HOME");
@@ -77,7 +77,7 @@ std::vector<fs::path> places_of(const fs::path& path) {
   return places;
 }
 
-// The numbers that are kept of this very file; null: none.
+// The cached numbers of exactly this file; null if there are none.
 Record numbers_in(const fs::path& place, const Record& identity) {
   std::error_code unknown;
   if (!fs::is_regular_file(place, unknown)) return nullptr;
@@ -104,7 +104,7 @@ bool keep(const fs::path& place, const Record& identity, const Record& numbers) 
   }
 }
 
-// What lies below a folder, by its name from there: files, also those that links lead to.
+// Finds the files below a folder, by their names from there. Follows links.
 void list_files(const FileSystem& files, const Location& folder, const std::string& prefix, std::vector<Location>& above,
                 std::map<std::string, Location>& found) {
   above.push_back(files.real(folder));
@@ -119,7 +119,8 @@ void list_files(const FileSystem& files, const Location& folder, const std::stri
   above.pop_back();
 }
 
-// Of more bytes than can be read while other ranks wait: 16,384 pieces of a MiB at even distances.
+// Above 16 GiB, digests only 16,384 evenly spaced pieces of 1 MiB, because reading all bytes would let other ranks wait too
+// long.
 std::uint64_t digest_of_many(std::span<const std::byte> bytes) {
   constexpr std::size_t pieces = 16'384;
   constexpr std::size_t piece = std::size_t{1} << 20;

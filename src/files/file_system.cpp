@@ -16,7 +16,7 @@
 namespace trireme {
 namespace {
 
-// The file systems by their schemes.
+// All file systems, by scheme.
 struct FileSystems {
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<FileSystem>, std::less<>> of_scheme{{"file", posix_file_system()}};
@@ -72,7 +72,7 @@ std::vector<std::string> FileSystem::names_in(const Location& folder) const {
 
 void add_file_system(const std::string& scheme, std::shared_ptr<FileSystem> system) {
   require(system != nullptr && Location(scheme + ":/x").scheme() == scheme,
-          "\"{}\" is no scheme of locations: that is a small letter, then small letters, digits, '+', '-' or '.'", scheme);
+          "\"{}\" is not a scheme: use a small letter, then small letters, digits, '+', '-' or '.'", scheme);
   FileSystems& systems = file_systems();
   const std::scoped_lock lock(systems.mutex);
   require(systems.of_scheme.emplace(scheme, std::move(system)).second, "the scheme {}: has a file system already", scheme);
@@ -87,9 +87,9 @@ std::shared_ptr<FileSystem> file_system_of(const Location& location) {
   for (const auto& [scheme, system] : systems.of_scheme) schemes.push_back(scheme + ":");
   throw Error(
       {.code = ErrorCode::invalid_argument,
-       .message = fmt::format("no file system is known for {}:, but for {}", location.scheme(), fmt::join(schemes, ", ")),
+       .message = fmt::format("there is no file system for {}:, only for {}", location.scheme(), fmt::join(schemes, ", ")),
        .path = location.string(),
-       .hint = "a file whose name has a colon is written ./NAME; another scheme is added by add_file_system()"});
+       .hint = "write a file name with a colon as ./NAME; add other schemes by add_file_system()"});
 }
 
 std::unique_ptr<InputFile> open_file(const Location& location) { return file_system_of(location)->open(location); }
@@ -113,7 +113,7 @@ FileReplacement::~FileReplacement() {
   if (committed_) return;
   try {
     files_->remove_all(temporary_);
-  } catch (const std::exception&) {  // it stays
+  } catch (const std::exception&) {  // the temporary file stays
   }
 }
 

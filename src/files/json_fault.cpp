@@ -7,7 +7,7 @@
 namespace trireme {
 namespace {
 
-// Without what was read last, which may be no UTF-8.
+// The reason in an error text, without the text last read, which may not be UTF-8.
 std::string reason_in(std::string text) {
   const std::size_t dash = text.find(" - ");
   if (dash != text.npos) text.erase(0, dash + 3);
@@ -16,7 +16,7 @@ std::string reason_in(std::string text) {
   return text.substr(0, read) + (expected == text.npos ? "" : text.substr(expected + 1));
 }
 
-// Of a character that is cut off the parser names the byte behind it: its first one.
+// For a truncated UTF-8 character the parser gives the byte after it; this returns its first byte.
 std::size_t first_byte(std::string_view text, std::size_t place) {
   const auto byte = [text](std::size_t at) { return static_cast<unsigned char>(text[at - 1]); };  // counted from 1
   if (place < 2 || place > text.size() || byte(place) >= 0x80) return place;

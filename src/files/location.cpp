@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view file_scheme = "file";
 
-// Of the scheme that a text begins with; 0: it is a path. A single letter is none.
+// The size of the scheme that a text begins with; 0 for a path. A scheme has at least two characters.
 std::size_t size_of_scheme(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == text.npos || colon < 2 || std::isalpha(static_cast<unsigned char>(text[0])) == 0) return 0;
@@ -31,7 +31,7 @@ std::string path_of_file_location(const std::string& text) {
       throw Error({.code = ErrorCode::invalid_argument,
                    .message = fmt::format("a file: location names another machine, {}", machine),
                    .path = text,
-                   .hint = "a file of this machine is file:/folder/name, or its path alone"});
+                   .hint = "write a file of this machine as file:/folder/name, or as a path"});
     }
     path.remove_prefix(2 + machine.size());
   }
@@ -78,7 +78,7 @@ std::string_view Location::after_scheme() const noexcept {
 Location::operator std::filesystem::path() const {
   if (is_file_path()) return text_;
   throw Error({.code = ErrorCode::invalid_argument,
-               .message = fmt::format("this needs a file of this machine, and a location of the scheme {}: is none", scheme()),
+               .message = fmt::format("this needs a file of this machine, but the location has the scheme {}:", scheme()),
                .path = text_,
                .hint = "copy it, and name the copy by its path"});
 }

@@ -50,7 +50,7 @@ FileKind kind_of_status(const fs::file_status& status) {
   }
 }
 
-// Listing a folder tells most kinds; only links are looked at one by one.
+// Listing a folder returns most kinds; only links need a call each.
 FileKind kind_of_entry(const fs::directory_entry& entry) {
   std::error_code unknown;
   if (entry.is_regular_file(unknown)) return FileKind::file;
@@ -88,7 +88,7 @@ class PosixFileSystem final : public FileSystem {
   FileKind kind_of(const Location& location) const override {
     std::error_code error;
     const fs::file_status status = fs::status(location, error);
-    const bool is_circle = error.value() == ELOOP;  // of links
+    const bool is_circle = error.value() == ELOOP;  // a circle of links
     if (status.type() == fs::file_type::none && !is_circle) check(error, "it cannot be looked for", location);
     return kind_of_status(status);
   }

@@ -23,7 +23,7 @@ constexpr std::uint64_t most_bytes = 4096;
 RunStatus parse(std::string_view text) {
   const auto object = nlohmann::json::parse(text);
   const auto state = std::ranges::find(state_names, object.at("state").get<std::string>());
-  require(state != state_names.end(), "there is no state {}", object.at("state").dump());
+  require(state != state_names.end(), "the state {} does not exist", object.at("state").dump());
   RunStatus status{.state = static_cast<RunState>(state - state_names.begin()), .step = object.at("step").get<std::uint64_t>()};
   const auto& checkpoint = object.at("checkpoint");
   if (!checkpoint.is_null()) status.checkpoint = checkpoint.get<std::uint64_t>();
@@ -51,7 +51,7 @@ std::optional<RunStatus> read_run_status(const Location& location) {
     return parse(text);
   } catch (const std::exception& error) {
     throw Error({.code = ErrorCode::corrupt_file,
-                 .message = fmt::format("this is no status of a run: {}", error.what()),
+                 .message = fmt::format("this is not the status of a run: {}", error.what()),
                  .path = location.string()});
   }
 }

@@ -11,8 +11,8 @@
 #include "trireme/files/location.hpp"
 #include "trireme/files/safetensors.hpp"
 
-// The parts of the file format that reading and writing share: 8 bytes with the length of the header, the header as JSON,
-// the bytes of the tensors.
+// Shared by reading and writing. A file has 8 bytes with the length of the header, the header as JSON, and the bytes of the
+// tensors.
 namespace trireme::safetensors {
 
 static_assert(std::endian::native == std::endian::little, "safetensors files are little-endian, like all supported processors");
@@ -25,7 +25,7 @@ std::string_view format_name(DType dtype);  // "F32"
 std::optional<DType> dtype_from_format_name(std::string_view name);
 
 struct Header {
-  std::vector<SafetensorsEntry> tensors;  // in the order of the text; ranges count from the first byte after the header
+  std::vector<SafetensorsEntry> tensors;  // in the order of the header; offsets are relative to its end
   SafetensorsMetadata metadata;
 };
 

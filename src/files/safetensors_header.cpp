@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Receives the header's JSON value by value, so that duplicate keys are seen and nothing but the entries is stored.
+// Parses the header's JSON as a stream of events, to notice duplicate keys and to store only the entries.
 class HeaderReader {
  public:
   explicit HeaderReader(const Location& path) : path_(path) {}
@@ -21,7 +21,7 @@ class HeaderReader {
   bool null() {
     if (place_ != Place::header || key_ != metadata_key) return other_value("null");
     if (std::exchange(has_metadata_, true)) fail("__metadata__ appears twice", {});
-    return true;  // the reference reader takes it for none
+    return true;  // the reference reader accepts null as no metadata
   }
   bool boolean(bool) { return other_value("a boolean"); }
   bool number_integer(Json::number_integer_t value) { return other_value(fmt::format("the number {}", value)); }
@@ -108,7 +108,7 @@ class HeaderReader {
  private:
   enum class Place { nowhere, header, metadata, entry, dtype, shape, offsets, ignored };
 
-  // What a tensor's object has named so far.
+  // The fields that a tensor's object has had so far.
   struct Fields {
     bool dtype = false;
     bool shape = false;
@@ -130,7 +130,7 @@ class HeaderReader {
     place_ = Place::entry;
   }
 
-  // Keys that the format does not know are skipped, as its reference reader does.
+  // Skips keys that are not part of the format, as its reference reader does.
   void start_field() {
     const auto start = [this](Place place, bool& seen) {
       if (std::exchange(seen, true)) fail(fmt::format("\"{}\" appears twice", key_));
@@ -150,7 +150,7 @@ class HeaderReader {
 
   void set_dtype(const std::string& text) {
     const auto dtype = dtype_from_format_name(text);
-    if (!dtype) fail(fmt::format("the dtype \"{}\" is not one that can be read", text));
+    if (!dtype) fail(fmt::format("the dtype \"{}\" is not supported", text));
     entry().dtype = *dtype;
     place_ = Place::entry;
   }

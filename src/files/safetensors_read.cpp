@@ -28,7 +28,7 @@ std::string read_header_text(const InputFile& file, const Location& path) {
   std::uint64_t length = 0;
   file.read_at(std::as_writable_bytes(std::span(&length, 1)), 0);
   if (std::memcmp(&length, "version ", length_bytes) == 0) {
-    fail(path, "the file is a pointer of Git LFS, and not the tensors themselves: fetch them by git lfs pull");
+    fail(path, "the file is a Git LFS pointer instead of the tensors: fetch them by git lfs pull");
   }
   if (length > max_header_bytes) {
     fail(path, fmt::format("the header length {} is more than {} bytes", length, max_header_bytes));
@@ -39,7 +39,7 @@ std::string read_header_text(const InputFile& file, const Location& path) {
   std::string text(static_cast<std::size_t>(length), '\0');
   file.read_at(std::as_writable_bytes(std::span(text)), length_bytes);
   if (!text.starts_with('{')) fail(path, "the header does not begin with {");
-  // The JSON parser would take a zero byte for the end of the text.
+  // The JSON parser would treat a zero byte as the end of the text.
   if (text.find('\0') != std::string::npos) fail(path, "the header holds a zero byte");
   return text;
 }
@@ -67,7 +67,7 @@ void check_size(const SafetensorsEntry& entry, const Location& path) {
   }
 }
 
-// The tensors must follow each other from the first byte after the header to the last byte of the file.
+// The tensors must cover all bytes from the end of the header to the end of the file, without gaps and overlaps.
 void check_coverage(std::span<const SafetensorsEntry> tensors, std::uint64_t data_bytes, const Location& path) {
   std::vector<std::uint32_t> order(tensors.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -88,7 +88,7 @@ void check_coverage(std::span<const SafetensorsEntry> tensors, std::uint64_t dat
   }
 }
 
-// Of BOOL every byte but 0 is true, and a bool in memory is 0 or 1.
+// In a BOOL tensor every byte but 0 is true; a bool in memory must be 0 or 1.
 void settle_booleans(DType dtype, std::span<std::byte> bytes) {
   if (dtype != DType::boolean) return;
   std::ranges::transform(bytes, bytes.begin(), [](std::byte byte) { return byte == std::byte{0} ? byte : std::byte{1}; });
@@ -97,9 +97,9 @@ void settle_booleans(DType dtype, std::span<std::byte> bytes) {
 std::unique_ptr<InputFile> open_safetensors(const Location& path) {
   if (is_folder(path)) {
     throw Error({.code = ErrorCode::invalid_argument,
-                 .message = "this is a folder, where a safetensors file is wanted",
+                 .message = "this is a folder instead of a safetensors file",
                  .path = path.string(),
-                 .hint = "of a checkpoint, trireme-ckpt export FOLDER FILE writes the weights alone into a file"});
+                 .hint = "if it is a checkpoint, trireme-ckpt export FOLDER FILE writes its weights to a file"});
   }
   return open_file(path);
 }
@@ -142,7 +142,7 @@ const SafetensorsEntry& SafetensorsFile::at(std::string_view name) const {
 
 void SafetensorsFile::read(std::string_view name, std::span<std::byte> into) const {
   const SafetensorsEntry& entry = at(name);
-  require(into.size() == entry.bytes(), "the tensor {} of {} has {} bytes, the memory to read it into has {}", name,
+  require(into.size() == entry.bytes(), "the tensor {} of {} has {} bytes, but the memory to read it into has {}", name,
           path().string(), entry.bytes(), into.size());
   file_->read_at(into, entry.begin);
   settle_booleans(entry.dtype, into);
@@ -151,7 +151,7 @@ void SafetensorsFile::read(std::string_view name, std::span<std::byte> into) con
 void SafetensorsFile::read_part(std::string_view name, std::size_t first_byte, std::span<std::byte> into) const {
   const SafetensorsEntry& entry = at(name);
   require(first_byte <= entry.bytes() && into.size() <= entry.bytes() - first_byte,
-          "the tensor {} of {} has {} bytes, and {} from byte {} on are asked for", name, path().string(), entry.bytes(),
+          "the tensor {} of {} has {} bytes, so {} bytes from byte {} on cannot be read", name, path().string(), entry.bytes(),
           into.size(), first_byte);
   file_->read_at(into, entry.begin + first_byte);
   settle_booleans(entry.dtype, into);

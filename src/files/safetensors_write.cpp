@@ -21,7 +21,7 @@ using safetensors::length_bytes;
 
 std::size_t bytes_of(const TensorRef& tensor) { return static_cast<std::size_t>(tensor.shape.numel()) * size_of(tensor.dtype); }
 
-// Wide elements first: then every tensor begins at a multiple of its element size without gaps, which the format forbids.
+// Sorts wide elements first: so every tensor is aligned to its element size without gaps, which the format forbids.
 std::vector<TensorRef> file_order(std::span<const TensorRef> tensors) {
   std::vector<TensorRef> order(tensors.begin(), tensors.end());
   std::ranges::stable_sort(order, std::ranges::greater{}, [](const TensorRef& tensor) { return size_of(tensor.dtype); });

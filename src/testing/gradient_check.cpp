@@ -25,7 +25,7 @@ class Comparison {
  public:
   explicit Comparison(const GradientCheckOptions& options) : options_(options) {}
 
-  // Compares one tensor's gradient; `evaluate` computes the weighted sum from the present values.
+  // Compares one tensor's gradient; `evaluate` computes the weighted sum from the current values.
   void compare(const std::string& name, Tensor<double> values, const Tensor<double>& gradient,
                const std::function<double()>& evaluate) {
     for (std::int64_t index = 0; index < values.numel(); ++index) {
@@ -95,7 +95,7 @@ GradientCheck check_parameter_gradients(FlatStore& store, const std::function<Va
     if (!parameter.trainable) continue;
     const Tensor<double> gradient = store.has_gradient(index) ? store.gradient<double>(index).clone() : Tensor<double>();
     comparison.compare(parameter.name, store.values<double>(index), gradient, [&] {
-      Tape tape(options.tape.restarted());  // dropout needs the tape's numbers
+      Tape tape(options.tape.restarted());  // dropout takes its random numbers from the tape
       return weighted_sum(function(), options.seed).value().item();
     });
   }

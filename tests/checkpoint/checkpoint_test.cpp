@@ -254,7 +254,7 @@ TEST_CASE("what does not fit is named") {
     nothing.add("text", &text);
     CHECK(error_of([&] { checkpoints.save(6, nothing); }).code() == ErrorCode::invalid_argument);
     const Error step = error_of([&] { checkpoints.load(7, State()); });
-    CHECK(std::string(step.what()).find("there are those of steps [5]") != std::string::npos);
+    CHECK(std::string(step.what()).find("only of steps [5]") != std::string::npos);
   });
 }
 
@@ -345,7 +345,7 @@ TEST_CASE("an old checkpoint that can't be removed does not undo the new one") {
   }
   set_log_sink({});
   CHECK_THAT(told, ContainsSubstring("an older checkpoint could not be removed: no way") &&
-                       ContainsSubstring("what an earlier start left half done could not be removed: no way"));
+                       ContainsSubstring("unfinished checkpoints of an earlier start could not be removed: no way"));
 }
 
 TEST_CASE("ranks that hold a state differently are told") {

@@ -177,8 +177,8 @@ TEST_CASE("a call that makes no sense never gets to start") {
   refused([&] { return ranks.all_reduce(endless); }, "the count is out of range");
   refused([&] { return ranks.part(16, 3); }, "part names rank 3");
   CHECK_FALSE(ranks.call);
-  refused([] { return LastCall(2, 2); }, "rank 2 of 2 ranks");
-  refused([] { return LastCall(0, 0); }, "rank 0 of 0 ranks");
+  refused([] { return LastCall(2, 2); }, "rank 2 does not exist in a group of 2 ranks");
+  refused([] { return LastCall(0, 0); }, "rank 0 does not exist in a group of 0 ranks");
 }
 
 TEST_CASE("data of no elements may be null") {

@@ -143,7 +143,7 @@ TEST_CASE("what has no template is told with its line") {
   const data::Conversation turns{.messages = {{"assistant", "a"}}, .file = "talks.jsonl", .line = 7};
   const tokenizers::ChatTemplate mistral("mistral", Tokenizer::bytes(), {});
   CHECK_THROWS_WITH(data::encode_conversation(mistral, turns),
-                    ContainsSubstring("line 7: message 0 is of the assistant") && ContainsSubstring("talks.jsonl"));
+                    ContainsSubstring("line 7: message 0 has the role assistant") && ContainsSubstring("talks.jsonl"));
 }
 
 TEST_CASE("long conversations are cut, and left out where no answer is left") {

@@ -123,7 +123,7 @@ TEST_CASE("MNIST files that are damaged or do not belong together are refused") 
   CHECK_THAT(error_with({}, good_labels), ContainsSubstring("had 0 bytes"));
   CHECK_THAT(error_with(good_labels, good_images), ContainsSubstring("header"));
   CHECK_THAT(error_with(idx_file({2}, Bytes(8)), good_labels),
-             ContainsSubstring("no idx3 file") && ContainsSubstring("0x00000803") && ContainsSubstring("0x00000801"));
+             ContainsSubstring("not an idx3 file") && ContainsSubstring("0x00000803") && ContainsSubstring("0x00000801"));
   CHECK_THAT(error_with(good_images, idx_file({3}, {0, 1, 2})),
              ContainsSubstring(labels.string()) && ContainsSubstring("2 labels") && ContainsSubstring("had 3"));
   CHECK_THAT(error_with(good_images, idx_file({2}, {0, 10})), ContainsSubstring("label 1") && ContainsSubstring("had 10"));

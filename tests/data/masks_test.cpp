@@ -179,7 +179,8 @@ TEST_CASE("images and masks may lie in one folder, where a suffix tells them apa
   }
   const ImagePairOptions options{.height = 1, .width = 1, .mask_suffix = "_mask"};
   CHECK(read_image_pairs(folder.path(), folder.path(), options).names == std::vector<std::string>{"a", "b"});
-  CHECK_THAT(error_of(folder.path(), folder.path() / ".", {.height = 1, .width = 1}), ContainsSubstring("lie in one folder"));
+  CHECK_THAT(error_of(folder.path(), folder.path() / ".", {.height = 1, .width = 1}),
+             ContainsSubstring("are in the same folder"));
   fs::remove(folder.path() / "b.jpg");
   CHECK_THAT(error_of(folder.path(), folder.path(), options), ContainsSubstring("1 of 2 masks have no image: b"));
 }

@@ -168,7 +168,7 @@ TEST_CASE("headers that break the format are refused with the reason") {
 TEST_CASE("a pointer of Git LFS is told from a file of tensors") {
   const TemporaryFolder folder;
   write_text(folder.path() / "model.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 13\n");
-  CHECK_THROWS_WITH(SafetensorsFile(folder.path() / "model.safetensors"), ContainsSubstring("a pointer of Git LFS"));
+  CHECK_THROWS_WITH(SafetensorsFile(folder.path() / "model.safetensors"), ContainsSubstring("a Git LFS pointer"));
 }
 
 TEST_CASE("header lengths that cannot be are refused before any memory is taken") {
@@ -182,7 +182,7 @@ TEST_CASE("header lengths that cannot be are refused before any memory is taken"
 
 TEST_CASE("a folder and a file that is not there are refused with their paths") {
   const TemporaryFolder folder;
-  CHECK_THROWS_WITH(SafetensorsFile(folder.path()), ContainsSubstring("this is a folder, where a safetensors file is wanted"));
+  CHECK_THROWS_WITH(SafetensorsFile(folder.path()), ContainsSubstring("this is a folder instead of a safetensors file"));
   CHECK_THROWS_WITH(SafetensorsFile(folder.path() / "absent"),
                     ContainsSubstring("No such file") && ContainsSubstring("absent"));
 }

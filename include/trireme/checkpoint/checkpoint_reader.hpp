@@ -13,21 +13,21 @@
 namespace trireme TRIREME_EXPORT {
 namespace checkpoint {
 
-// One committed checkpoint as a whole, without ranks: for those who look into it.
+// Reads a committed checkpoint in one process, for tools.
 class CheckpointReader {
  public:
-  // Reads the manifest in a folder "step-...". Error{io, corrupt_file, not_available} names it.
+  // Reads the manifest in a folder "step-...". Throws Error{io, corrupt_file, not_available} with its path.
   explicit CheckpointReader(const Location& folder) : CheckpointReader(folder, file_system_of(folder)) {}
   CheckpointReader(Location folder, std::shared_ptr<FileSystem> file_system);
 
   const Location& folder() const { return folder_; }
   const Manifest& manifest() const { return manifest_; }
-  const SavedTensor* find(std::string_view name) const;  // null when there is none
+  const SavedTensor* find(std::string_view name) const;  // null if there is none
 
-  // All elements of one of its tensors, row-major. What does not fit its checksum is an Error{corrupt_file}.
+  // All elements of one of its tensors, row-major. Throws Error{corrupt_file} if a checksum does not match.
   std::vector<std::byte> read(const SavedTensor& tensor) const;
 
-  // Reads everything; a line for each damaged file and tensor. Empty: the checkpoint is whole.
+  // Reads and checks everything. Returns a line for each damaged file and tensor; empty if the checkpoint is intact.
   std::vector<std::string> problems() const;
 
  private:

@@ -11,18 +11,19 @@ namespace trireme TRIREME_EXPORT {
 namespace checkpoint {
 
 struct ClaimTimes {
-  std::chrono::milliseconds renewal{10'000};  // between two signs of life
-  // For which a job of another machine gives no sign before it counts as ended. Of this machine its process is looked for.
+  std::chrono::milliseconds renewal{10'000};  // interval between two signs of life
+  // How long a job of another machine gives no sign before it counts as ended. For a job of this machine its process is
+  // checked.
   std::chrono::milliseconds silence{30'000};
-  std::chrono::milliseconds patience{2'000};  // with a process of this machine, which may be about to end
+  std::chrono::milliseconds patience{2'000};  // how long to wait for a process of this machine that may be ending
 };
 
-// That this job alone saves into a directory of checkpoints: of two, each would put the other's aside. The file writer.json
-// there says which job writes and when it last gave a sign of life; it is gone when the claim is. A job is its TRIREME_JOB_ID,
-// or else its process; what a killed job has left of it is taken over. Nothing is locked.
+// Ensures that only one job saves into a directory of checkpoints; two jobs would put each other's checkpoints aside. The file
+// writer.json in the directory names the job and the time of its last sign of life; the destructor removes it. A job is
+// identified by TRIREME_JOB_ID, or else by its process. A claim of a killed job is taken over. It uses no file locks.
 class Claim {
  public:
-  // Makes the directory. Error{invalid_argument} names the job that writes there now. Collective.
+  // Creates the directory. Throws Error{invalid_argument} with the name of the job that writes there now. Collective.
   Claim(const Group& group, const Location& directory, const std::shared_ptr<FileSystem>& file_system,
         const ClaimTimes& times = {});
   Claim(const Group& group, const Location& directory) : Claim(group, directory, file_system_of(directory)) {}
@@ -30,17 +31,18 @@ class Claim {
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
 
-  // The same Error where another job has taken over, as while this one was suspended. Before each save. Collective.
+  // Throws the same Error where another job has taken over, for example while this one was suspended. Call it before each save.
+  // Collective.
   void require_held() const;
 
  private:
   class Holder;
 
   Group group_;
-  std::unique_ptr<Holder> holder_;  // of rank 0
+  std::unique_ptr<Holder> holder_;  // on rank 0
 };
 
-// For who waits for the checkpoints of a job: whether one saves into a directory still.
+// Tells a program that waits for a job's checkpoints whether a job still saves into a directory.
 class ClaimWatch {
  public:
   ClaimWatch(Location directory, std::shared_ptr<FileSystem> file_system, const ClaimTimes& times = {});
@@ -49,7 +51,7 @@ class ClaimWatch {
   ClaimWatch(const ClaimWatch&) = delete;
   ClaimWatch& operator=(const ClaimWatch&) = delete;
 
-  // True also while it is not known yet whether a job of another machine has ended.
+  // Also true while it is unknown whether a job of another machine has ended.
   bool is_held();
 
  private:
@@ -61,7 +63,7 @@ class ClaimWatch {
   std::unique_ptr<Seen> seen_;
 };
 
-// For who changes a directory without a claim: the same Error where a job writes there now.
+// For programs that change a directory without a claim: throws the same Error where a job writes there now.
 void require_unclaimed(const Location& directory, FileSystem& file_system, const ClaimTimes& times = {});
 inline void require_unclaimed(const Location& directory) { require_unclaimed(directory, *file_system_of(directory)); }
 

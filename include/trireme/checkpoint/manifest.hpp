@@ -15,12 +15,13 @@
 #include "trireme/core/shape.hpp"
 #include "trireme/files/location.hpp"
 
-// What a checkpoint's manifest says: which elements of which tensors lie in which file. Nothing in it depends on the number of
-// ranks that wrote it or that will read it.
+// The manifest of a checkpoint: which elements of which tensors lie in which file. It does not depend on the number of ranks
+// that wrote it or that will read it.
 namespace trireme TRIREME_EXPORT {
 namespace checkpoint {
 
-// Elements of a whole tensor, row-major: `times` runs of `count`, the first from `first` on, one every `stride`.
+// Elements of a tensor, row-major: `times` runs of `count` elements. The first run begins at `first`, each next one `stride`
+// later.
 struct Runs {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -34,13 +35,12 @@ std::vector<Runs> runs_of(std::span<const Range> ranges);  // in the same order
 std::vector<Range> ranges_of(std::span<const Runs> runs);
 std::int64_t numel_of(std::span<const Runs> runs);
 
-// A part of a tensor, whose elements lie in one file one after the other.
+// A part of a tensor, contiguous in one file.
 struct TensorPart {
-  int file = 0;                 // index in Manifest::files
-  std::uint64_t offset = 0;     // of the first byte
-  std::vector<Runs> runs = {};  // ascending
-  std::vector<std::uint32_t> checksums =
-      {};  // CRC-32C of each chunk of Manifest::chunk_bytes, of which the last may be shorter
+  int file = 0;                               // index in Manifest::files
+  std::uint64_t offset = 0;                   // of the first byte in the file
+  std::vector<Runs> runs = {};                // ascending
+  std::vector<std::uint32_t> checksums = {};  // CRC-32C of each chunk of Manifest::chunk_bytes; the last may be shorter
 };
 
 struct SavedTensor {
@@ -49,7 +49,7 @@ struct SavedTensor {
   Shape shape = {};  // of the whole tensor
   bool optional = false;
   std::uint64_t digest = 0;
-  std::vector<TensorPart> parts = {};  // each element lies in one of them
+  std::vector<TensorPart> parts = {};  // each element lies in exactly one part
 };
 
 struct SavedFile {
@@ -60,12 +60,12 @@ struct SavedFile {
 };
 
 using SavedValue = std::variant<std::int64_t, double, std::string>;
-bool is_same(const SavedValue& a, const SavedValue& b);  // as ==, but that nan is the same as nan
+bool is_same(const SavedValue& a, const SavedValue& b);  // like ==, but nan equals nan
 
-// Of a checkpoint that was made of a file of weights and holds nothing else: what goes on from it begins with the rest anew.
+// Marks a checkpoint that was made from a file of weights and has nothing else: a run from it starts with new optimizer state.
 struct ImportedWeights {
   std::string source;  // the file
-  std::string prefix;  // with which the names of all weights begin, and no other name of a state
+  std::string prefix;  // prefix of the names of all weights, and of no other name in a state
 };
 
 struct Manifest {
@@ -75,15 +75,15 @@ struct Manifest {
   std::map<std::string, std::string> configuration = {};
   std::map<std::string, SavedValue> values = {};
   std::vector<SavedFile> files = {};
-  std::vector<SavedTensor> tensors = {};  // by name
+  std::vector<SavedTensor> tensors = {};  // sorted by name
 
   std::uint64_t digest() const;  // of all tensors
 };
 
 std::string to_text(const Manifest& manifest);
 
-// Checks everything that can be checked without the files. Error{corrupt_file} names `path` and what is wrong;
-// Error{not_available} when a later version wrote what this one can't read.
+// Parses a manifest and checks all that can be checked without the files. Throws Error{corrupt_file} with `path` and the
+// reason; Error{not_available} for a format of a later version.
 Manifest parse_manifest(std::string_view text, const Location& path);
 
 }  // namespace checkpoint

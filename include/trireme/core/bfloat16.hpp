@@ -8,12 +8,12 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// The upper half of a float: 8 bits of exponent, 7 of fraction. Arithmetic is done in float.
+// The upper half of a float: 8 exponent bits, 7 fraction bits. Arithmetic converts to float.
 class bfloat16 {
  public:
   bfloat16() = default;
 
-  // To the nearest, ties to even; beyond the largest to infinity; NaN stays NaN.
+  // Rounds to nearest, ties to even; values beyond the largest become infinity; NaN stays NaN.
   TRIREME_HOST_DEVICE constexpr explicit bfloat16(float value) : bits_(round(std::bit_cast<std::uint32_t>(value))) {}
 
   TRIREME_HOST_DEVICE constexpr operator float() const { return std::bit_cast<float>(std::uint32_t{bits_} << 16); }

@@ -15,8 +15,9 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// fixed_sum adds in a fixed tree over the ranks, ((0 + 1) + (2 + 3)) + ...: the same bits for every backend and division into
-// nodes. Unless the nodes hold equal powers of two of consecutive ranks, every rank's elements travel, not a node's sum.
+// fixed_sum adds in a fixed tree over the ranks, ((0 + 1) + (2 + 3)) + ..., so the result has the same bits for every backend
+// and division into nodes. It sends one sum per node only if all nodes hold the same power of two of consecutive ranks;
+// otherwise it sends every rank's elements.
 enum class ReduceOp : std::uint8_t { sum, min, max, mean, fixed_sum };
 std::string_view name_of(ReduceOp op);
 
@@ -28,8 +29,8 @@ struct Call {
   CallKind kind = CallKind::barrier;
   ReduceOp op = ReduceOp::sum;
   DType dtype = DType::uint8;
-  std::int32_t peer = 0;  // a broadcast's root, a message's other rank
-  std::int32_t tag = 0;   // a message's
+  std::int32_t peer = 0;  // the root of a broadcast, the other rank of a message
+  std::int32_t tag = 0;   // of a message
   void* data = nullptr;   // `send` only reads it
   std::size_t count = 0;
   std::string_view name = {};
@@ -42,8 +43,8 @@ std::string describe(const Call& call);  // all_reduce(sum, 1024 x float32) "lay
 // order, boundaries at multiples of 16 elements.
 Range part_of(std::int64_t count, int rank, int ranks);
 
-// What a Pending waits for. A Pending calls nothing more after done() has been true, a wait has returned, or anything has
-// thrown: from then on nobody may touch the call's memory, but for what wait_on_stream() has left to a GPU.
+// The operation behind a Pending. The Pending makes no further call after done() returned true, a wait returned, or a call
+// threw. From then on the operation must not touch the call's memory, except for GPU work that wait_on_stream() enqueued.
 class PendingOperation {
  public:
   PendingOperation() = default;
@@ -56,31 +57,31 @@ class PendingOperation {
   virtual void wait_on_stream() = 0;
 };
 
-// A collective under way. It advances when this rank waits for anything or calls comm::progress().
-// Destroying it without waiting waits: memory in flight is never given back.
+// A running collective. It advances when this rank waits for anything or calls comm::progress(). The destructor waits, so that
+// memory in use is never freed.
 class [[nodiscard]] Pending {
  public:
-  Pending() = default;  // nothing under way: done() is true
+  Pending() = default;  // no operation: done() is true
   explicit Pending(std::unique_ptr<PendingOperation> operation);
   Pending(Pending&&) noexcept;
   Pending& operator=(Pending&&) noexcept;
   ~Pending();
 
-  bool done();          // advances, never blocks; throws what went wrong
-  void wait_on_host();  // returns when the host can read the result; throws what went wrong
+  bool done();          // advances the operation, never blocks; throws its error
+  void wait_on_host();  // returns when the host can read the result; throws its error
 
-  // What this thread then gives its GPU finds the result; for host memory: wait_on_host(). Of a collective on a GPU's memory
-  // (comm/nccl/gpu_group.hpp) it returns at once, and what goes wrong meanwhile is thrown by later calls and waits.
+  // Orders the GPU work that this thread submits next after the collective. For a collective on GPU memory
+  // (comm/nccl/gpu_group.hpp) it returns at once, and later calls and waits throw its errors. For host memory: wait_on_host().
   void wait_on_stream();
 
  private:
   std::unique_ptr<PendingOperation> operation_;
 };
 
-// Ranks that work together, as all rooms see them; Group (comm/base/group.hpp) is one, and a fake for tests has to write
-// start() alone. All ranks call its collectives in the same order with the same counts. `name` appears in errors. Element
-// types: float, double, bfloat16, float16 (reduced in float, rounded once a node and once a hop between nodes), std::int32_t,
-// std::int64_t, std::uint64_t, std::uint8_t (the last without arithmetic).
+// The collectives of a group of ranks: the interface that other rooms use. Group (comm/base/group.hpp) implements it; a fake
+// for tests only implements start(). All ranks must call collectives in the same order with the same counts. `name` appears in
+// errors. Element types: float, double, std::int32_t, std::int64_t, std::uint64_t; bfloat16 and float16 (reduced in float,
+// rounded once per node and once per hop between nodes); std::uint8_t (no reductions).
 class Collectives {
  public:
   Collectives(int rank, int size);
@@ -95,12 +96,12 @@ class Collectives {
   Pending all_reduce(std::span<T, extent> data, ReduceOp op = ReduceOp::sum, std::string_view name = {}) const {
     return start_checked(call_of(CallKind::all_reduce, data, {.op = op, .name = name}));
   }
-  // Afterwards part(rank()) of `data` holds the reduction; the other parts are undefined.
+  // Afterwards part(rank()) of `data` holds the result; the other parts are undefined.
   template <typename T, std::size_t extent>
   Pending reduce_scatter(std::span<T, extent> data, ReduceOp op = ReduceOp::sum, std::string_view name = {}) const {
     return start_checked(call_of(CallKind::reduce_scatter, data, {.op = op, .name = name}));
   }
-  // Every rank gives its part(rank()) of `data` to all.
+  // Sends each rank's part(rank()) of `data` to all ranks.
   template <typename T, std::size_t extent>
   Pending all_gather(std::span<T, extent> data, std::string_view name = {}) const {
     return start_checked(call_of(CallKind::all_gather, data, {.name = name}));
@@ -109,7 +110,7 @@ class Collectives {
   Pending broadcast(std::span<T, extent> data, int root, std::string_view name = {}) const {
     return start_checked(call_of(CallKind::broadcast, data, {.peer = root, .name = name}));
   }
-  // Copies `data`, so it never waits for the receiver. Messages between two ranks with one tag arrive in order.
+  // Copies `data`, so it never waits for the receiver. Messages between two ranks with the same tag arrive in order.
   template <typename T, std::size_t extent>
   void send(std::span<const T, extent> data, int to, int tag, std::string_view name = {}) const {
     const std::span<T, extent> read(const_cast<T*>(data.data()), data.size());
@@ -121,11 +122,11 @@ class Collectives {
   }
   void barrier(std::string_view name = {}) const;
 
-  // The texts of all ranks, by rank. Blocking; for start-up, not for steps.
+  // Returns the texts of all ranks, by rank. Blocks; meant for start-up, not for training steps.
   std::vector<std::string> gather_texts(std::string_view text, std::string_view name = {}) const;
 
-  // Runs `action` on this rank, then lets all ranks agree how it went: when any rank threw, all throw the error of the
-  // lowest rank that did. Use it wherever ranks may diverge: opening files, checking options.
+  // Runs `action` on this rank and exchanges the outcome with all ranks: if it threw on some rank, all ranks throw the error of
+  // the lowest such rank. Use it where only some ranks may fail: opening files, checking options.
   void agree(const std::function<void()>& action, std::string_view name = {}) const;
 
  protected:
@@ -133,7 +134,7 @@ class Collectives {
   Collectives& operator=(const Collectives&) = default;
 
  private:
-  // The call is checked. Its name, and what a `send` reads, need not stay longer than this call.
+  // Starts a call whose arguments are checked. Call::name, and the data of a `send`, are valid only during start().
   virtual Pending start(const Call& call) const = 0;
   virtual int rank_in_job() const { return rank_; }  // this rank's number in errors
 
@@ -151,8 +152,8 @@ class Collectives {
   int size_;
 };
 
-// While it lives every collective of this thread is an Error{invalid_argument} that says where it was called: in code that
-// ranks may leave out, such as a callback.
+// While it exists, every collective or message of this thread throws Error{invalid_argument} that names `where`. For code that
+// only some ranks may run, such as a callback.
 class WithoutCollectives {
  public:
   explicit WithoutCollectives(const char* where);
@@ -164,7 +165,7 @@ class WithoutCollectives {
   const char* before_;
 };
 
-// Ranks between which something of a model is divided. Null: this rank alone.
+// The ranks that share a part of a model, for example by tensor parallelism. Null: only this rank.
 using Axis = std::shared_ptr<const Collectives>;
 
 }  // namespace trireme

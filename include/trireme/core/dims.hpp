@@ -14,9 +14,9 @@ namespace trireme TRIREME_EXPORT {
 
 // Some dims of a tensor, by their numbers: 0, or {0, 2}. Negative numbers count from the end.
 //
-//   sum(x, -1);       // over the last
-//   sum(x, {0, 2});   // over two
-//   sum(x);           // over all: none are named
+//   sum(x, -1);       // over the last dim
+//   sum(x, {0, 2});   // over two dims
+//   sum(x);           // no dims: over all
 class Dims {
  public:
   Dims() = default;

@@ -109,7 +109,7 @@ struct AccumulateOf<bfloat16> {
 };
 }  // namespace detail
 
-// What elements of type T are computed and summed in: float for float16 and bfloat16, T itself for all others.
+// The type in which elements of type T are computed and summed: float for 16-bit and 8-bit floating-point types, otherwise T.
 template <typename T>
 using Accumulate = typename detail::AccumulateOf<T>::type;
 

@@ -13,20 +13,20 @@ namespace trireme TRIREME_EXPORT {
 
 enum class ErrorCode : std::uint8_t {
   invalid_argument,  // the caller's values are wrong
-  io,                // the operating system refused: see error_number
+  io,                // the operating system reported an error: see error_number
   corrupt_file,      // a file's content breaks its format
-  not_available,     // this build or machine lacks it
+  not_available,     // this build or machine does not support it
   out_of_memory,
   rank_mismatch,  // ranks disagree on what to do or on what they hold
-  peer_failed,    // another rank failed first: its error is in the text
+  peer_failed,    // another rank failed first: the message has its error
   timeout,        // a deadline passed while waiting for other ranks
-  diverged,       // a loss or gradient is inf or nan, or replicas came to hold different values
+  diverged,       // a loss or gradient is inf or nan, or replicas hold different values
   internal,
 };
 
 std::string_view name_of(ErrorCode code);
 
-// What an error knows. Only `code` and `message` are needed; the rest is shown when it is set.
+// The fields of an error. Only `code` and `message` are required; what() shows the others where they are set.
 struct ErrorFields {
   ErrorCode code = ErrorCode::internal;
   std::string message;         // what happened, where
@@ -41,7 +41,7 @@ struct ErrorFields {
   std::string hint = {};  // what to do
 };
 
-// Every failure of the library is one of these. what() holds all set fields in one text.
+// The exception type of the library. what() has all set fields in one text.
 class Error : public std::runtime_error {
  public:
   explicit Error(ErrorFields fields);

@@ -7,8 +7,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Carries what the threads of a parallel region throw out of it, where it would end the process: the first, whose thread leaves
-// its own work undone.
+// Carries the first exception of the threads of an OpenMP parallel region out of it; an exception that leaves the region would
+// end the process. The other threads go on with their work.
 //
 //   FirstException thrown;
 //   #pragma omp parallel for
@@ -25,7 +25,7 @@ class FirstException {
     }
   }
 
-  void rethrow() const {  // behind the region
+  void rethrow() const {  // call it after the region
     if (exception_) std::rethrow_exception(exception_);
   }
 

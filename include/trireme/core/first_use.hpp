@@ -7,7 +7,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// What the first of the threads that need it makes, and the others find. It is moved while one thread alone knows it.
+// Makes something on first use, once for all threads. Move it only while no other thread uses it.
 class FirstUse {
  public:
   FirstUse() = default;
@@ -20,7 +20,8 @@ class FirstUse {
 
   bool made() const { return made_.load(std::memory_order_acquire); }
 
-  // Whether this call has made it. What throws has made nothing, and the next call tries again.
+  // Calls make() unless it has succeeded before. Returns whether this call made it. Where make() throws, the next call tries
+  // again.
   template <typename Make>
   bool make_once(const Make& make) {
     if (made()) return false;

@@ -8,12 +8,12 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// IEEE half precision: 5 bits of exponent, 10 of fraction. Arithmetic is done in float.
+// IEEE half precision: 5 exponent bits, 10 fraction bits. Arithmetic converts to float.
 class float16 {
  public:
   float16() = default;
 
-  // To the nearest, ties to even; beyond the largest (65504) to infinity; NaN stays NaN.
+  // Rounds to nearest, ties to even; values beyond the largest (65504) become infinity; NaN stays NaN.
   TRIREME_HOST_DEVICE constexpr explicit float16(float value) : bits_(round(std::bit_cast<std::uint32_t>(value))) {}
 
   TRIREME_HOST_DEVICE constexpr operator float() const { return std::bit_cast<float>(widen(bits_)); }
@@ -29,8 +29,8 @@ class float16 {
   static constexpr std::uint32_t float_infinity = 0x7F80'0000;
   static constexpr std::uint32_t half_infinity = 0x7C00;
   static constexpr std::uint32_t quiet = 0x0200;
-  static constexpr std::uint32_t fraction_shift = 13;                 // a float has 13 more bits of fraction
-  static constexpr std::uint32_t exponent_offset = (127 - 15) << 10;  // between the biases, in half's place
+  static constexpr std::uint32_t fraction_shift = 13;                 // a float has 13 more fraction bits
+  static constexpr std::uint32_t exponent_offset = (127 - 15) << 10;  // difference of the exponent biases, as bits of a half
 
   TRIREME_HOST_DEVICE static constexpr std::uint16_t round(std::uint32_t bits) {
     const std::uint32_t sign = (bits >> 16) & 0x8000;
@@ -44,7 +44,7 @@ class float16 {
     if (magnitude > float_infinity) return half_infinity | quiet | ((magnitude >> fraction_shift) & 0x3FF);
     if (magnitude >= first_infinite) return half_infinity;
     if (magnitude >= smallest_normal) return shift_right_to_even(magnitude, fraction_shift) - exponent_offset;
-    // A subnormal counts units of 2^-24; the leading one of the float's fraction is written out.
+    // A subnormal counts units of 2^-24, so the float's implicit leading one becomes explicit.
     const std::uint32_t exponent = magnitude >> 23;
     const std::uint32_t shift = 126 - exponent;
     if (shift > 24) return 0;
@@ -61,7 +61,7 @@ class float16 {
     const std::uint32_t magnitude = bits & 0x7FFF;
     if (magnitude >= half_infinity) return sign | float_infinity | ((magnitude & 0x3FF) << fraction_shift);
     if (magnitude >= 0x0400) return sign | ((magnitude + exponent_offset) << fraction_shift);
-    // Subnormals are whole multiples of 2^-24: exact in float.
+    // Subnormals are multiples of 2^-24, exact in float.
     constexpr float unit = 5.9604644775390625e-8F;
     return sign | std::bit_cast<std::uint32_t>(static_cast<float>(magnitude) * unit);
   }

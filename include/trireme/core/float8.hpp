@@ -11,7 +11,7 @@ namespace trireme TRIREME_EXPORT {
 
 namespace detail {
 
-// 8-bit floating point of Micikevicius et al. 2022, arXiv 2209.05433. For storage: arithmetic is done in float.
+// 8-bit floating point (Micikevicius et al. 2022, arXiv 2209.05433). For storage: arithmetic converts to float.
 template <typename Type, int ExponentBits>
 class Float8 {
   static constexpr bool is_e4m3 = ExponentBits == 4;
@@ -22,7 +22,7 @@ class Float8 {
 
   Float8() = default;
 
-  // To the nearest, ties to even; what is larger than the largest, infinities included, to the largest; NaN stays NaN.
+  // Rounds to nearest, ties to even; values beyond the largest, also infinities, become the largest; NaN stays NaN.
   TRIREME_HOST_DEVICE constexpr explicit Float8(float value) : bits_(round(std::bit_cast<std::uint32_t>(value))) {}
 
   TRIREME_HOST_DEVICE constexpr operator float() const { return std::bit_cast<float>(widen(bits_)); }
@@ -37,11 +37,11 @@ class Float8 {
  private:
   static constexpr std::uint32_t float_infinity = 0x7F80'0000;
   static constexpr std::uint32_t fraction_bits = 7 - ExponentBits;
-  static constexpr std::uint32_t fraction_shift = 23 - fraction_bits;  // a float has so many more bits of fraction
+  static constexpr std::uint32_t fraction_shift = 23 - fraction_bits;  // how many more fraction bits a float has
   static constexpr std::uint32_t bias = (1U << (ExponentBits - 1)) - 1;
-  static constexpr std::uint32_t exponent_offset = (127 - bias) << fraction_bits;  // between the biases, in this type's place
+  static constexpr std::uint32_t exponent_offset = (127 - bias) << fraction_bits;  // difference of the exponent biases
   static constexpr std::uint32_t largest_bits = is_e4m3 ? 0x7E : 0x7B;
-  static constexpr std::uint32_t nan_bits = 0x7F;  // of e4m3 the only one; e5m2 has infinities and more
+  static constexpr std::uint32_t nan_bits = 0x7F;  // the only NaN of e4m3; e5m2 has more, and infinities
 
   TRIREME_HOST_DEVICE static constexpr std::uint8_t round(std::uint32_t bits) {
     const std::uint32_t magnitude = bits & 0x7FFF'FFFF;
@@ -54,7 +54,7 @@ class Float8 {
     constexpr std::uint32_t smallest_normal = (128 - bias) << 23;
     if (magnitude >= std::bit_cast<std::uint32_t>(largest)) return largest_bits;
     if (magnitude >= smallest_normal) return shift_right_to_even(magnitude, fraction_shift) - exponent_offset;
-    // A subnormal counts units of 2^(1 - bias - fraction_bits); the leading one of the float's fraction is written out.
+    // A subnormal counts units of 2^(1 - bias - fraction_bits); the float's leading one becomes explicit.
     const std::uint32_t shift = 151 - bias - fraction_bits - (magnitude >> 23);
     if (shift > 24) return 0;
     return shift_right_to_even((magnitude & 0x007F'FFFF) | 0x0080'0000, shift);
@@ -82,12 +82,12 @@ class Float8 {
 
 }  // namespace detail
 
-// 4 bits of exponent, 3 of fraction, for values and weights: to 448, no infinity.
+// 4 exponent bits, 3 fraction bits; for values and weights. The largest value is 448; it has no infinity.
 class float8_e4m3 : public detail::Float8<float8_e4m3, 4> {
   using Float8::Float8;
 };
 
-// 5 bits of exponent, 2 of fraction, for gradients: to 57344.
+// 5 exponent bits, 2 fraction bits; for gradients. The largest value is 57344.
 class float8_e5m2 : public detail::Float8<float8_e5m2, 5> {
   using Float8::Float8;
 };

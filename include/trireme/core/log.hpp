@@ -9,11 +9,11 @@
 
 #include "trireme/core/export.hpp"
 
-// What the library has to say beside its results and errors: that something is slower than it could be, or that a rank failed.
+// The library's log, for example: something is slower than it could be, or a rank failed.
 //
 //   log(Severity::warning, "the times of matrix products are not kept: {}", error.what());
 //
-// Lines go to standard error, with "trireme: " before them, unless the application takes them:
+// Lines go to standard error with the prefix "trireme: ", unless the application sets a sink:
 //
 //   set_log_sink([](Severity severity, std::string_view line) { my_log.write(name_of(severity), line); });
 namespace trireme TRIREME_EXPORT {
@@ -22,15 +22,15 @@ enum class Severity : std::uint8_t { debug, info, warning, error };
 
 std::string_view name_of(Severity severity);
 
-// Gets one line, without a newline at its end. Threads call it at once, and it may still run when another one has taken its
-// place. When it throws, the line goes to standard error, and so does what it logs itself. It waits for no other rank: the rank
-// of which the line tells would wait for it.
+// Receives one line without a newline. Several threads may call it concurrently, and a call may still run after another sink is
+// set. If it throws, the line goes to standard error; lines that it logs itself always do. It must not wait for other ranks,
+// which could wait for this one.
 using LogSink = std::function<void(Severity severity, std::string_view line)>;
 
-// For the whole process; an empty one: standard error.
+// Sets the sink of the whole process. An empty one restores standard error.
 void set_log_sink(LogSink sink);
 
-// Less severe lines are left out. At first it is info, or what the environment variable TRIREME_LOG names.
+// Drops less severe lines. The default is info, or the value of the environment variable TRIREME_LOG.
 void set_log_level(Severity least);
 Severity log_level();
 

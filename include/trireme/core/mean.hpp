@@ -6,20 +6,20 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// A mean that parts are added to: of micro-batches, of ranks, of batches with different numbers of samples.
+// A weighted mean, accumulated from micro-batches, ranks, or batches with different numbers of samples.
 //
 //   Mean loss;
 //   loss.add(0.7);      // one value
 //   loss += {12.5, 8};  // eight values with the sum 12.5
 struct Mean {
   double sum = 0;
-  double weight = 0;  // how many values, each counted by its weight
+  double weight = 0;  // the sum of the values' weights
 
   void add(double value, double of_weight = 1) {
     sum += value * of_weight;
     weight += of_weight;
   }
-  void add(const Mean& other) { *this += other; }  // of a part
+  void add(const Mean& other) { *this += other; }  // adds a partial mean
   Mean& operator+=(const Mean& other) {
     sum += other.sum;
     weight += other.weight;
@@ -27,7 +27,7 @@ struct Mean {
   }
   friend bool operator==(const Mean&, const Mean&) = default;
 
-  double value() const { return weight == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / weight; }  // nan: of nothing
+  double value() const { return weight == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / weight; }  // nan when empty
   operator double() const { return value(); }  // NOLINT(google-explicit-constructor)
 };
 

@@ -11,8 +11,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// The number that the whole text says in decimal digits, whatever the locale. Nothing: it says something else, or a number that
-// T does not hold. A floating-point number is finite.
+// Parses the whole text as a decimal number, independently of the locale. Returns std::nullopt for other text, for a number out
+// of the range of T, and for inf and nan.
 template <typename T>
 std::optional<T> parse_number(std::string_view text) {
   T number{};

@@ -7,14 +7,14 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Half-open range of elements.
+// The half-open range [begin, end).
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
   std::int64_t count() const { return end - begin; }
 };
 
-// What one of `count` ranks has of so many items: neighbours, with at most one item more than another rank has.
+// Divides `items` items between `count` ranks: the contiguous share of rank `index`. Shares differ by at most one item.
 constexpr Range share_of(std::int64_t items, int index, int count) {
   const std::int64_t each = items / count, larger = items % count;  // the first ranks have one item more
   const std::int64_t begin = index * each + std::min<std::int64_t>(index, larger);

@@ -11,8 +11,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// A setting and its value as text, for a comparison between ranks and for checkpoints: a number as the shortest text that reads
-// back to the same number, a flag as on or off, a text as it is.
+// A setting with its value as text, to compare ranks and checkpoints. A number becomes the shortest text that parses to the
+// same number, a bool becomes "on" or "off", text stays.
 //
 //   std::vector<Setting> settings{{"batch_size", 32}, {"learning_rate", 1e-3}, {"sequence_parallel", false}};
 struct Setting {

@@ -12,14 +12,14 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// The extents of a row-major tensor, at most 6 dims; a scalar has none.
+// The extents of a row-major tensor with at most 6 dims. A scalar has no dims.
 class Shape {
  public:
   static constexpr int max_dims = 6;
 
   Shape() = default;
   Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
-  explicit Shape(std::span<const std::int64_t> dims);  // throws on a negative dim or more than max_dims
+  explicit Shape(std::span<const std::int64_t> dims);  // throws Error for a negative dim or more than max_dims
 
   int size() const { return size_; }  // number of dims
   std::int64_t numel() const;         // number of elements; 1 for a scalar
@@ -28,7 +28,8 @@ class Shape {
   std::int64_t back() const { return (*this)[-1]; }
   std::int64_t rows() const;  // product of all dims but the last: the tensor seen as a matrix
 
-  // The place of an element, {row, column} of two dims, among all; negative numbers count from the end. An error outside.
+  // The row-major offset of an element, for example of {row, column}. Negative indices count from the end. Throws Error outside
+  // of the shape.
   std::int64_t place_of(std::span<const std::int64_t> index) const;
 
   std::span<const std::int64_t> dims() const { return {dims_.data(), static_cast<std::size_t>(size_)}; }
@@ -43,12 +44,12 @@ class Shape {
   int size_ = 0;
 };
 
-// A shape of so many elements, in which one dim may be -1: what the others leave. {-1, 4} of 12 is [3, 4].
+// A shape with `numel` elements; one dim may be -1 and is computed from the others: {-1, 4} with 12 elements is [3, 4].
 Shape shape_for(std::int64_t numel, std::initializer_list<std::int64_t> dims);
 
 }  // namespace trireme
 
-// So that require(ok, "... {}", shape) makes a text of the shape only when it throws.
+// Lets require(ok, "... {}", shape) format the shape only when it throws.
 template <>
 struct TRIREME_EXPORT fmt::formatter<trireme::Shape> : fmt::formatter<fmt::string_view> {
   fmt::format_context::iterator format(const trireme::Shape& shape, fmt::format_context& context) const;

@@ -14,25 +14,26 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Elements of a tensor that lie together in memory, and their places in the whole tensor, row-major.
+// Elements of a tensor that are contiguous in memory, and their row-major range in the whole tensor.
 struct StatePiece {
   void* data = nullptr;
   Range elements;
 };
 
-// A named tensor whose elements lie here as a whole or in part. The name and the shape of the whole are those of any layout.
+// A named tensor, of which this rank holds all elements or a part. Name and shape are those of the whole tensor and do not
+// depend on the layout.
 struct StateTensor {
   std::string name;
   DType dtype = DType::float32;
   Shape shape;                          // of the whole tensor
   std::vector<StatePiece> pieces = {};  // ascending, without overlap; may be empty
-  bool optional = false;  // a checkpoint without it is loaded all the same, and it is passed over where nobody wants it
+  bool optional = false;                // loading accepts a checkpoint without it, and a program that does not ask for it
 
   std::int64_t elements_here() const;
 };
 
-// What a checkpoint keeps of a program: a list of places, read when it is saved and filled when it is loaded. Whoever has state
-// adds it under names that are the same on all ranks, whatever the layout. The places must outlive the list.
+// The state of a program for checkpoints: a list of places in memory, which saving reads and loading fills. Names are the same
+// on all ranks and do not depend on the layout. The places must outlive the list.
 class State {
  public:
   using Value = std::variant<std::int64_t*, double*, std::string*>;
@@ -42,10 +43,10 @@ class State {
   };
 
   void add(StateTensor tensor);
-  // Of ranks that add one of the same name all hold the same value.
+  // All ranks that add a value with this name must hold the same value.
   void add(std::string name, Value place);
 
-  // A tensor that lies here as a whole.
+  // Adds a tensor that this rank holds as a whole.
   template <typename T>
   void add(std::string name, const Shape& shape, T* data) {
     add({.name = std::move(name),
@@ -54,8 +55,8 @@ class State {
          .pieces = {{.data = data, .elements = {0, shape.numel()}}}});
   }
 
-  // Called before the places are read or filled: what a checkpoint lacks is left as the places say. And when all of them are
-  // filled. In the order added.
+  // Actions to call before the places are read or filled, and after all of them are filled by loading, in the order added. What
+  // a checkpoint lacks keeps the value that its place has after before_use.
   void before_use(std::function<void()> action) { before_use_.push_back(std::move(action)); }
   void after_load(std::function<void()> action) { after_load_.push_back(std::move(action)); }
   void prepare() const;

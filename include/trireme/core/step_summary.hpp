@@ -10,26 +10,26 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// What some rank asks all ranks to do after a step, for reasons that only it knows: a signal, a clock.
+// Requests of some rank to all ranks for the end of a step, for example after a signal.
 struct StepRequests {
   bool stop = false;
   bool checkpoint = false;
 };
 
-// Where a loss or gradient that is inf or nan comes from, as far as the ranks can tell.
+// Where an inf or nan of a loss or gradient comes from, as far as the ranks can tell.
 struct NonFinite {
-  std::string parameter = {};   // the first with such a gradient, in the order of the backward pass; empty: none has
-  std::vector<int> ranks = {};  // whose own loss is inf or nan; none: it began in a backward pass
+  std::string parameter = {};   // the first with such a gradient, in backward order; empty: none
+  std::vector<int> ranks = {};  // ranks with such a loss; empty: it began in a backward pass
 };
 
-// What ranks and micro-batches add up to, of doubles alone: a group can reduce it.
+// Sums over ranks and micro-batches. It has only doubles, so that a group can reduce it.
 struct StepTotals {
   double loss_sum = 0;
   double target_weight = 0;
-  double squares = 0;  // of the gradients
+  double squares = 0;  // sum of the squared gradients
 };
 
-// The numbers of a summary.
+// The numbers of a StepSummary.
 struct StepNumbers {
   double loss_sum = 0;
   double target_weight = 0;
@@ -37,20 +37,20 @@ struct StepNumbers {
   double gradient_norm = 0;
 };
 
-// What all ranks know of a step once its gradients are reduced; the optimizer's input.
+// A step after its gradients are reduced, the same on all ranks; the optimizer's input.
 struct StepSummary {
-  double loss_sum = 0;                       // over the counted targets of all ranks and micro-batches
-  double target_weight = 0;                  // how many, each counted by the weight of its class
-  double gradient_scale = 1;                 // times the reduced gradients: those of the mean loss
+  double loss_sum = 0;                       // over the targets of all ranks and micro-batches
+  double target_weight = 0;                  // the sum of the targets' class weights
+  double gradient_scale = 1;                 // reduced gradients times this are those of the mean loss
   double gradient_norm = 0;                  // L2 norm of the gradients of the mean loss, before clipping
-  std::vector<bool> used = {};               // by parameter: some rank used it
+  std::vector<bool> used = {};               // by parameter: whether some rank used it
   StepRequests requests = {};                // of any rank
-  double exposed_communication_seconds = 0;  // this rank waited that long for others; what its GPU waits does not count
+  double exposed_communication_seconds = 0;  // how long this rank's host waited for other ranks
   std::int64_t step = 0;                     // of DataParallel::begin
-  std::uint64_t store = 0;                   // FlatStore::serial() of the model; 0 in one that was made by hand
-  NonFinite non_finite = {};                 // unless is_finite()
+  std::uint64_t store = 0;                   // FlatStore::serial() of the model; 0 in a summary made by hand
+  NonFinite non_finite = {};                 // set unless is_finite()
 
-  // In a GPU's memory, where the host has not asked for the numbers: then those above mean nothing yet.
+  // In GPU memory, until the host reads the numbers; then those above are not valid yet. Null otherwise.
   std::shared_ptr<const StepNumbers> on_device = {};
 
   StepNumbers numbers() const {

@@ -7,13 +7,13 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Measures durations on this rank, by a clock that is never set back.
+// Measures durations by a monotonic clock.
 class Stopwatch {
  public:
-  // Since it was made, or restarted.
+  // Seconds since construction or restart().
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
-  // The same, and counts from now on.
+  // Returns seconds() and starts again from 0.
   double restart() {
     const Clock::time_point before = std::exchange(begin_, Clock::now());
     return std::chrono::duration<double>(begin_ - before).count();

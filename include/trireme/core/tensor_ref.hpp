@@ -8,7 +8,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// A named, contiguous, row-major tensor in memory that someone else owns.
+// A named, contiguous, row-major tensor in memory that it does not own.
 struct TensorRef {
   std::string name;
   DType dtype = DType::float32;

@@ -7,7 +7,7 @@
 
 #include "trireme/core/export.hpp"
 
-// How long a run lasts, and how often something happens in it, in units that can't be mixed up:
+// Units for how long a run lasts and how often something happens in it:
 //
 //   Amount until = Epochs{20};  // or Steps{600}, Tokens{1'000'000}, Seconds{3600}
 namespace trireme TRIREME_EXPORT {
@@ -16,11 +16,11 @@ struct Steps {
   std::int64_t count = 0;
   friend bool operator==(const Steps&, const Steps&) = default;
 };
-struct Samples {  // of all ranks together
+struct Samples {  // over all ranks
   std::int64_t count = 0;
   friend bool operator==(const Samples&, const Samples&) = default;
 };
-struct Tokens {  // of all ranks together
+struct Tokens {  // over all ranks
   std::int64_t count = 0;
   friend bool operator==(const Tokens&, const Tokens&) = default;
 };
@@ -34,12 +34,12 @@ struct Seconds {
 };
 
 using Amount = std::variant<Steps, Samples, Tokens, Epochs, Seconds>;
-using Place = std::variant<Steps, Samples, Tokens, Epochs>;  // no Seconds: the clocks of ranks differ
+using Place = std::variant<Steps, Samples, Tokens, Epochs>;  // without Seconds, because the clocks of ranks differ
 
 std::string to_text(const Amount& amount);  // "600 steps", "20 epochs", "90 s"
 
-// Of what to_text gives, and "600" (steps), "1 epoch", "30s", "10min", "2h". Error{invalid_argument} for anything else, for 0
-// and below.
+// Parses the texts of to_text(), and "600" (steps), "1 epoch", "30s", "10min", "2h". Throws Error{invalid_argument} for
+// anything else and for values not above 0.
 Amount parse_amount(std::string_view text);
 
 }  // namespace trireme

@@ -7,8 +7,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace device {
 
-// Of how many cores the control groups around this process, a container's or a batch system's, give it the time: the quota,
-// rounded up. The largest number where there is none. `root`: where the system's files are, /proc and /sys.
+// The CPU quota of this process's control groups (of a container or a batch system), in cores, rounded up. The largest int
+// without a quota. `root` is the folder that contains /proc and /sys.
 int core_quota(const std::filesystem::path& root = "/");
 
 }  // namespace device

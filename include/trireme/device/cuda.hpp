@@ -6,24 +6,24 @@
 
 #include "trireme/core/export.hpp"
 
-// The NVIDIA GPUs of this machine. A thread works with one of them, number 0 unless it says otherwise: its tensors lie in that
-// GPU's memory and its operations run there.
+// The NVIDIA GPUs of this machine. Each thread uses one of them, by default GPU 0: its tensors lie in that GPU's memory and its
+// operations run there.
 namespace trireme TRIREME_EXPORT {
 namespace device {
 
-// How many GPUs there are; 0 where the build, the driver or the machine lacks them.
+// The number of GPUs; 0 without CUDA in the build, without a driver or without a GPU.
 int cuda_device_count();
 
-// Throws Error{not_available}, which says what is missing, where cuda_device_count() is 0.
+// Throws Error{not_available} with the reason if cuda_device_count() is 0.
 void require_cuda();
 
-// The GPU of this thread. Tensors and streams that it has made stay with their GPU: choose before the first.
+// Sets the GPU of this thread. Call it before the thread's first tensor or stream, which stay on their GPU.
 void set_cuda_device(int device);
 int current_cuda_device();
 
 struct CudaDevice {
   std::string name;  // "NVIDIA H200"
-  std::string uuid;  // no other GPU of any machine has it
+  std::string uuid;  // unique across machines
   int major = 0;     // of the compute capability
   int minor = 0;
   int multiprocessors = 0;
@@ -33,8 +33,8 @@ struct CudaDevice {
 };
 CudaDevice cuda_device(int device);
 
-// Whether this thread's matrix products and convolutions of float may round their operands to TF32, 10 bits of mantissa. No
-// at first; nothing changes on CPUs.
+// Whether float matrix products and convolutions of this thread may round their operands to TF32 (10 mantissa bits). The
+// default is false. No effect on CPUs.
 void allow_tf32(bool allow);
 bool tf32_allowed();
 

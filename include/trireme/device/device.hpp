@@ -4,7 +4,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Tags that say where a tensor's elements live, and where operations on it run.
+// Tags for the device of a tensor: where its elements lie and where its operations run.
 struct Cpu {};
 struct Cuda {};  // this thread's NVIDIA GPU: device/cuda.hpp
 

@@ -9,27 +9,27 @@
 namespace trireme TRIREME_EXPORT {
 namespace device {
 
-// Instruction sets that kernel files are compiled for, each one including those before it.
+// Instruction sets that kernel files are compiled for. Each includes the previous ones.
 enum class Isa : std::uint8_t { baseline, avx2, avx512 };
 
 std::string_view name_of(Isa isa);
 
-// The best one that this processor has and this build has kernels for, or the one that the environment variable TRIREME_ISA
-// names. Throws Error when there is none, and when TRIREME_ISA names another or none at all.
+// The best instruction set that this processor supports and this build has kernels for, or the one in the environment variable
+// TRIREME_ISA. Throws Error if there is none, or TRIREME_ISA names one that is not among them.
 Isa current_isa();
 
-// The best one whose kernels run on a processor with these features, each named as by __builtin_cpu_supports.
+// The best instruction set for a processor with these features, named as for __builtin_cpu_supports.
 Isa best_isa(std::span<const std::string_view> features);
 
-// The rule of current_isa(): the processor's best one, those that kernels are built for, least first, and what TRIREME_ISA
-// says, null when unset.
+// Implements current_isa(). `best` is the processor's best one, `built` are those with kernels in this build, ascending, and
+// `forced` is the value of TRIREME_ISA or null.
 Isa choose_isa(Isa best, std::span<const Isa> built, const char* forced);
 
 }  // namespace device
 }  // namespace trireme
 
-// TRIREME_KERNEL_TABLE(Table, name), in the namespace of a room: each variant of a kernel file defines one constant of type
-// Table, a struct of function pointers, as <room>::TRIREME_ISA::name. <room>::name() is the one for this processor.
+// TRIREME_KERNEL_TABLE(Table, name), used in the namespace of a room: each variant of a kernel file defines a constant
+// <room>::TRIREME_ISA::name of type Table, a struct of function pointers. <room>::name() returns the one for this processor.
 #if defined(__x86_64__)
 #define TRIREME_KERNEL_TABLE(Table, name)                       \
   namespace baseline {                                          \

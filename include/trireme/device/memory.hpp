@@ -13,9 +13,9 @@
 namespace trireme TRIREME_EXPORT {
 namespace device {
 
-inline constexpr std::size_t alignment = 64;  // of every block, in bytes: a cache line, a vector register
+inline constexpr std::size_t alignment = 64;  // of all blocks, in bytes: a cache line, an AVX-512 register
 
-// Where memory comes from: the heap, a segment that the ranks of a node share, a GPU.
+// A source of memory: the heap, a segment shared by the ranks of a node, or a GPU.
 class MemoryResource {
  public:
   MemoryResource() = default;
@@ -23,13 +23,13 @@ class MemoryResource {
   MemoryResource& operator=(const MemoryResource&) = delete;
   virtual ~MemoryResource() = default;
 
-  // A block of at least `bytes`, aligned to `alignment`, not initialised. Throws Error{out_of_memory}.
-  // A resource that ranks share is collective: all its ranks allocate in the same order with the same sizes.
+  // An uninitialized block of at least `bytes`, aligned to `alignment`. Throws Error{out_of_memory}.
+  // For a shared segment this is collective: all its ranks must allocate in the same order with the same sizes.
   void* allocate(std::size_t bytes) { return do_allocate(bytes); }
   void deallocate(void* block, std::size_t bytes) noexcept { do_deallocate(block, bytes); }
 
   virtual std::string_view name() const noexcept = 0;     // "host", "shared segment", "cuda:0"
-  virtual bool on_host() const noexcept { return true; }  // otherwise its blocks are a GPU's
+  virtual bool on_host() const noexcept { return true; }  // false: the blocks lie on a GPU
 
  private:
   virtual void* do_allocate(std::size_t bytes) = 0;
@@ -42,22 +42,21 @@ struct MemoryStatistics {
   std::size_t cached_bytes = 0;  // held for reuse
 };
 
-// This thread's caching memory on the host and on its GPU: freed blocks are kept for the next allocation of a similar size,
-// because a training step asks for the same sizes again and again. On the host no more is held, in use or free, than 64 MiB or
-// twice what was ever in use at once. Blocks may be freed on any thread and outlive the one that made them. A freed block goes
-// to the next taker without waiting: who uses one on another stream than the thread's own, or has a GPU read or write pinned
-// memory, must hold it until that is done.
+// This thread's caching allocators on the host and on its GPU. They keep freed blocks for later allocations of a similar size,
+// because each training step needs the same sizes. On the host they hold at most 64 MiB or twice the peak in use, whichever is
+// more. Blocks may be freed on any thread and may outlive the thread that allocated them. A freed block is reused at once: keep
+// a block until the work is done if another stream than the thread's uses it, or if a GPU accesses it as pinned memory.
 std::shared_ptr<MemoryResource> host_memory();
 std::shared_ptr<MemoryResource> cuda_memory();
 MemoryStatistics host_memory_statistics();
 MemoryStatistics cuda_memory_statistics();
-void release_cached_host_memory();  // gives this thread's unused blocks back to the system
+void release_cached_host_memory();  // returns this thread's unused blocks to the system
 void release_cached_cuda_memory();
 
-// Of host memory that a GPU reads and writes on its own (page-locked), kept like the others.
+// The caching allocator of page-locked host memory, which a GPU can access directly.
 std::shared_ptr<MemoryResource> pinned_memory();
 
-// What this thread may take of its GPU's memory, in (0, 1]; what it holds already counts.
+// Limits this thread to this fraction of its GPU's memory, in (0, 1], including what it already holds.
 void set_cuda_memory_fraction(double fraction);
 
 template <typename D>
@@ -71,8 +70,7 @@ inline std::shared_ptr<MemoryResource> memory_of<Cuda>() {
   return cuda_memory();
 }
 
-// Blocks that are allocated in its scope, on this thread, are counted under `purpose`: an error for lack of memory lists
-// what holds how much.
+// Counts blocks that this thread allocates in its scope under `purpose`. Out-of-memory errors list the bytes per purpose.
 class MemoryPurpose {
  public:
   explicit MemoryPurpose(std::string_view purpose);  // "parameters"
@@ -84,10 +82,10 @@ class MemoryPurpose {
   std::string previous_;
 };
 
-// Whether a block knows how often it was written to. What many owners have a part of does not: each counts for itself.
+// Whether a Storage counts writes to it. A block that many owners share does not; each owner counts its own writes.
 enum class Changes : std::uint8_t { counted, uncounted };
 
-// One owned block; tensors share it.
+// An owned block, shared by tensors.
 class Storage {
  public:
   Storage(std::shared_ptr<MemoryResource> resource, std::size_t bytes, Changes changes = Changes::counted);
@@ -98,7 +96,7 @@ class Storage {
   void* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  // How often operations have written to it: a backward pass looks whether what it kept is still the same.
+  // How often operations have written to it. A backward pass uses it to check that the tensors it saved are unchanged.
   std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void count_change() noexcept { version_.store(version() + change_, std::memory_order_relaxed); }
 
@@ -107,16 +105,16 @@ class Storage {
   std::size_t bytes_;
   void* data_;
   std::atomic<std::uint32_t> version_ = 0;
-  std::uint32_t change_;  // 0: they are not counted
+  std::uint32_t change_;  // 1, or 0 for Changes::uncounted
 };
 
-// Copies and fills of memory that may lie on this thread's GPU. Those that involve it go into its stream; a copy to or from
-// the host's memory has been done when the call returns.
+// Copy and fill memory on the host or on this thread's GPU. GPU work goes into the thread's stream; a copy from or to the host
+// is complete when the call returns.
 void copy_bytes(Cpu to, void* target, Cpu from, const void* source, std::size_t bytes);
 void copy_bytes(Cuda to, void* target, Cpu from, const void* source, std::size_t bytes);
 void copy_bytes(Cpu to, void* target, Cuda from, const void* source, std::size_t bytes);
 void copy_bytes(Cuda to, void* target, Cuda from, const void* source, std::size_t bytes);
-// `count` elements of 1, 2, 4 or 8 bytes, all equal to *element, which lies on the host.
+// Sets `count` elements of 1, 2, 4 or 8 bytes to *element, which lies on the host.
 void fill(Cuda, void* target, const void* element, std::size_t element_bytes, std::size_t count);
 
 }  // namespace device

@@ -5,11 +5,11 @@
 
 #include "trireme/core/export.hpp"
 
-// Order between work on a GPU. Operations on tensors of Cuda go into a stream of their thread's and return at once.
+// Streams and events order work on a GPU. Operations on Cuda tensors go into their thread's stream and return at once.
 namespace trireme TRIREME_EXPORT {
 namespace device {
 
-// A point in a stream: what was put into it before.
+// A point in a stream; it is done when all work before it is done.
 class Event {
  public:
   Event();  // of this thread's GPU, not yet recorded
@@ -17,7 +17,7 @@ class Event {
   Event(Event&&) noexcept;
   Event& operator=(Event&&) noexcept;
 
-  bool is_done() const;                              // true too before it is recorded
+  bool is_done() const;                              // also true before it is recorded
   void wait() const;                                 // the host waits
   void* handle() const noexcept { return handle_; }  // cudaEvent_t
 
@@ -25,7 +25,7 @@ class Event {
   void* handle_ = nullptr;
 };
 
-// A queue of work on this thread's GPU, done in order.
+// A queue of work on this thread's GPU, executed in order.
 class Stream {
  public:
   Stream();
@@ -33,12 +33,12 @@ class Stream {
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
 
-  void record(Event& event);             // the event stands for what is in the queue now
-  void order_after(const Event& event);  // what comes next waits for it on the GPU, not on the host
+  void record(Event& event);             // sets the event to the current end of the queue
+  void order_after(const Event& event);  // later work waits for the event on the GPU, not on the host
   void wait() const;                     // the host waits until the queue is empty
 
-  // Copies between pinned_memory() and this thread's GPU, as part of the queue: the host goes on, and leaves the pinned memory
-  // alone until an event recorded after them is done.
+  // Enqueue a copy between pinned_memory() and this thread's GPU and return at once. The pinned memory must not be used until
+  // an event recorded after the copy is done.
   void copy_from_pinned(void* target, const void* pinned, std::size_t bytes);
   void copy_to_pinned(void* pinned, const void* source, std::size_t bytes);
 
@@ -48,7 +48,7 @@ class Stream {
   void* handle_ = nullptr;
 };
 
-// The one stream that this thread's operations go into. Throws Error{not_available} where there is no GPU.
+// The stream of this thread's operations. Throws Error{not_available} without a GPU.
 Stream& current_stream();
 
 }  // namespace device

@@ -8,7 +8,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// The checksum CRC-32C of bytes (Castagnoli's polynomial; RFC 3720, appendix B.4). `before`: that of the bytes ahead of them.
+// The CRC-32C checksum of bytes (Castagnoli polynomial; RFC 3720, appendix B.4). To continue a checksum, pass the one of the
+// preceding bytes as `before`.
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before = 0);
 
 }  // namespace trireme

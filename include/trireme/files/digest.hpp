@@ -9,13 +9,13 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// A number that changes with any single bit of a named tensor and does not depend on how the tensor is spread over ranks:
-// the digests of its pieces, each with the global index of its first element, add up (mod 2^64) to the digest of the whole.
-// T: float, double.
+// A digest of a named tensor that changes with any single bit. It does not depend on how the tensor is divided between ranks:
+// the digests of its pieces, each with the index of its first element in the whole tensor, add up (mod 2^64) to the digest of
+// the whole. T is float or double.
 template <typename T>
 TRIREME_EXPORT std::uint64_t digest(std::string_view name, std::span<const T> values, std::int64_t first_index = 0);
 
-// The same of elements of any type.
+// The same for elements of any type.
 std::uint64_t digest(std::string_view name, DType dtype, const void* values, std::int64_t count, std::int64_t first_index = 0);
 
 }  // namespace trireme

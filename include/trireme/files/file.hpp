@@ -11,8 +11,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// An open regular file of this machine, of which posix_file_system() is made. Whatever the operating system refuses is an
-// Error{io} with the path and errno. Readers take open_file() (files/file_system.hpp), which knows other file systems too.
+// An open regular file of this machine; posix_file_system() uses it. Errors of the operating system become Error{io} with path
+// and errno. To read files, use open_file() (files/file_system.hpp), which supports other file systems too.
 class File {
  public:
   static File open(const std::filesystem::path& path);    // to read
@@ -25,13 +25,13 @@ class File {
   const std::filesystem::path& path() const noexcept { return path_; }
   std::uint64_t size() const;
 
-  // Fills `into` from byte `offset` on; a file that ends before is an Error{corrupt_file}.
+  // Fills `into` from byte `offset` on. Throws Error{corrupt_file} if the file ends before.
   void read_at(std::span<std::byte> into, std::uint64_t offset) const;
 
-  // The whole file as memory that is read from the disk when it is touched; it outlives the File.
+  // Memory-maps the whole file. The mapping outlives the File.
   std::shared_ptr<const std::byte> map() const;
 
-  void reserve(std::uint64_t bytes);  // disk space for a file of this size, where the file system can
+  void reserve(std::uint64_t bytes);  // allocates disk space for a file of this size, if the file system supports it
   void write(std::span<const std::byte> bytes);
   void sync();   // returns when the bytes are on the disk
   void close();  // the destructor closes too, but cannot report a failure
@@ -43,10 +43,10 @@ class File {
   int descriptor_ = -1;
 };
 
-// Gives an open file its blocks for these bytes, so that what is written there later finds room. 0, or what the system says
-// against it; a signal is not an obstacle.
+// Allocates the disk blocks of these bytes of an open file, so that writing them later can't run out of space. Returns 0 or
+// errno; repeats calls that a signal interrupts.
 int reserve_blocks(int descriptor, std::uint64_t offset, std::uint64_t bytes);
 
-void sync_folder(const std::filesystem::path& folder);  // makes created, renamed and removed names in it durable
+void sync_folder(const std::filesystem::path& folder);  // makes created, renamed and removed entries durable
 
 }  // namespace trireme

@@ -11,18 +11,18 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Of eight bytes at a time, then of those that are left.
+// The digest of bytes: of 64-bit words, then of the remaining bytes.
 std::uint64_t digest_of_bytes(std::span<const std::byte> bytes);
 
-// A number that follows from all bytes of a file, by its name. Of a path to 64 MiB or more it is kept, in a hidden file beside
-// it or else in the user's cache: while the file's size, its times and samples of its bytes stay the same, it is not read
-// again.
+// Calls compute() on the bytes of a file and returns its result, which must depend only on the bytes and on `name`. For a local
+// file of 64 MiB or more the result is cached, in a hidden file beside it or in the user's cache folder. The cache is valid as
+// long as the file's size, times and samples of its bytes stay the same.
 std::uint64_t number_of_file(const Location& location, const std::string& name,
                              const std::function<std::uint64_t(std::span<const std::byte>)>& compute);
 
-// In words that differ where the content does, a size and a digest: of a file's bytes, or of all files in a folder and its
-// subfolders, also those that links lead to, with their names. Names that begin with a dot are passed over. Digests of large
-// files are kept, as above. Error{io} names what can't be read.
+// A text that identifies the content, size and digest: of a file, or of all files in a folder and its subfolders, with their
+// names. Follows links and skips names that begin with a dot. Of a file above 16 GiB the digest covers 16 GiB in evenly spaced
+// pieces. Digests are cached as by number_of_file(). Throws Error{io} that names what can't be read.
 std::string content_at(const Location& location);
 
 }  // namespace trireme

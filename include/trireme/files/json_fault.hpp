@@ -7,10 +7,12 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// What is wrong with a JSON text, as "byte 12: unexpected ','; expected string literal", counted from 1. Empty: nothing.
+// The syntax error of a JSON text, such as "byte 12: unexpected ','; expected string literal". Bytes count from 1. Empty if the
+// text is valid.
 std::string json_fault(std::string_view text);
 
-// The end of a message on a text that is no JSON object: ": byte 12: ...", or nothing where it is JSON of another kind.
+// The end of an error message about a text that is not a JSON object: ": byte 12: ...", or empty if the text is other valid
+// JSON.
 std::string why_no_json(std::string_view text);
 
 }  // namespace trireme

@@ -15,15 +15,15 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Where a file or a folder lies: a path of this machine, or what follows the name of a scheme, as in "s3://bucket/data.csv". A
-// path, "file:/data/x.csv" and "file:///data/x.csv" are of the scheme "file". Names are taken as they stand: %20 is three
-// letters. A scheme has two letters or more; a path that begins like one is written "./set:a". A value: making one looks at no
-// file, and the scheme is looked up when something is opened (files/file_system.hpp).
+// The location of a file or folder: a path of this machine, or a scheme and a path, such as "s3://bucket/data.csv". Paths,
+// "file:/data/x.csv" and "file:///data/x.csv" have the scheme "file". Names are not decoded: %20 is three characters. A scheme
+// has at least two characters; write a path that looks like one with a scheme as "./set:a". Constructing a Location accesses no
+// file; opening looks up the scheme (files/file_system.hpp).
 class Location {
  public:
   Location() = default;  // empty: of nothing
 
-  // Of a text or a path. Error{invalid_argument} where a file: location names another machine, or no file.
+  // Throws Error{invalid_argument} for a file: location that names another machine or has no path.
   template <typename Text>
   requires(!std::same_as<Text, Location> && std::convertible_to<const Text&, std::filesystem::path>) Location(const Text& text)
       : Location(Given{}, std::filesystem::path(text).native()) {}
@@ -32,18 +32,18 @@ class Location {
   bool is_file_path() const noexcept { return scheme_size_ == 0; }
   std::string_view scheme() const noexcept;                     // "file", "s3"
   std::string_view after_scheme() const noexcept;               // the path, or "//bucket/data.csv"
-  const std::string& string() const noexcept { return text_; }  // which makes the same location again; of a path itself
+  const std::string& string() const noexcept { return text_; }  // constructs this location again; for a path, the path
 
-  // The path. Error{invalid_argument} where the scheme is another one than "file".
+  // The path. Throws Error{invalid_argument} for another scheme than "file".
   operator std::filesystem::path() const;
 
-  Location parent() const;        // without the last name; empty of a single name
+  Location parent() const;        // without the last name; empty for a single name
   std::string name() const;       // the last name
-  std::string extension() const;  // of the last name, with its dot: ".csv"
+  std::string extension() const;  // extension of the last name, with its dot: ".csv"
 
-  Location beside(std::string_view ending) const;  // of the same name with this behind it
+  Location beside(std::string_view ending) const;  // the same location with `ending` appended to the name
 
-  // Below a folder. An absolute path in place of a name is that path, as in std::filesystem.
+  // A location below a folder. An absolute path as `name` replaces the folder, as in std::filesystem.
   friend Location operator/(const Location& folder, const std::filesystem::path& name) { return folder.joined(name.native()); }
 
   friend bool operator==(const Location& left, const Location& right) { return left.text_ == right.text_; }
@@ -63,7 +63,7 @@ class Location {
 
   static Location of_path(std::string path);
   Location joined(const std::string& name) const;
-  std::size_t root_size() const;  // of what no parent() takes away
+  std::size_t root_size() const;  // size of the prefix that parent() keeps
 
   std::string text_;
   std::size_t scheme_size_ = 0;  // 0: a path

@@ -14,23 +14,23 @@ enum class RunState : std::uint8_t {
   stopped,  // on a signal, after a checkpoint was saved
 };
 
-// How far a training run is, for what supervises it.
+// The progress of a training run, for its supervisor.
 struct RunStatus {
   RunState state = RunState::training;
-  std::uint64_t step = 0;                                  // steps done
+  std::uint64_t step = 0;                                  // completed steps
   std::optional<std::uint64_t> checkpoint = std::nullopt;  // step of the last committed checkpoint
 
   bool operator==(const RunStatus&) const = default;
 };
 
-// One JSON object; the file always holds all of an old status or of the new one. Throws Error{io}.
+// Writes a JSON object; replaces the file atomically. Throws Error{io}.
 void write_run_status(const Location& location, const RunStatus& status);
 
-// Nothing while there is no file. Throws Error{corrupt_file} for another content.
+// std::nullopt if there is no file. Throws Error{corrupt_file} for other content.
 std::optional<RunStatus> read_run_status(const Location& location);
 
-// For rank 0 of a training program, after its first step, after each committed checkpoint and at its end: writes the file that
-// TRIREME_RUN_STATUS names, where trireme-run has set it. Training goes on without: a failure is only told in the log.
+// Writes the file that TRIREME_RUN_STATUS names, which trireme-run sets. Call it on rank 0 of a training program after the
+// first step, after each committed checkpoint and at the end. It does not throw: failures go to the log.
 void report_run_status(const RunStatus& status);
 
 }  // namespace trireme

@@ -25,14 +25,14 @@ struct SafetensorsEntry {
   std::string name;
   DType dtype = DType::float32;
   Shape shape = {};
-  std::uint64_t begin = 0;  // its bytes in the file are [begin, end)
+  std::uint64_t begin = 0;  // bytes [begin, end) of the file
   std::uint64_t end = 0;
 
   std::size_t bytes() const { return static_cast<std::size_t>(end - begin); }
 };
 
-// A safetensors file to read from. The constructor checks the whole header: what breaks the format is an
-// Error{corrupt_file} that names the file and the tensor.
+// A safetensors file, opened for reading. The constructor checks the whole header and throws Error{corrupt_file} with file and
+// tensor where it breaks the format.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const Location& location);
@@ -41,17 +41,17 @@ class SafetensorsFile {
   std::span<const SafetensorsEntry> tensors() const noexcept { return tensors_; }  // sorted by name
   const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
 
-  const SafetensorsEntry* find(std::string_view name) const;            // null when there is none
-  const SafetensorsEntry& at(std::string_view name) const;              // throws when there is none
-  void check_dtype(const SafetensorsEntry& entry, DType wanted) const;  // throws when the entry has another one
+  const SafetensorsEntry* find(std::string_view name) const;            // null if there is none
+  const SafetensorsEntry& at(std::string_view name) const;              // throws Error if there is none
+  void check_dtype(const SafetensorsEntry& entry, DType wanted) const;  // throws Error if the entry has another dtype
 
-  // The bytes of one tensor, row-major, little-endian; `into` has its size. Of bool each is 0 or 1, whatever the file has for
-  // true.
+  // Reads the bytes of a tensor, row-major, little-endian; `into` must have their size. A bool becomes 0 or 1: any other byte
+  // in the file counts as true.
   void read(std::string_view name, std::span<std::byte> into) const;
   std::vector<std::byte> read_bytes(std::string_view name) const;
-  void read_part(std::string_view name, std::size_t first_byte, std::span<std::byte> into) const;  // of these bytes
+  void read_part(std::string_view name, std::size_t first_byte, std::span<std::byte> into) const;  // a part of these bytes
 
-  // The elements of one tensor that is stored as T; another dtype is an error.
+  // The elements of a tensor. Throws Error if it is not stored as T.
   template <typename T>
   std::vector<T> read_values(std::string_view name) const {
     const SafetensorsEntry& entry = at(name);
@@ -68,11 +68,11 @@ class SafetensorsFile {
   SafetensorsMetadata metadata_;
 };
 
-// What a file of these tensors has ahead of their bytes, which follow in this order without gaps: for those who write it piece
-// by piece. Nothing is read through `data`. `path` is named in errors.
+// The header of a safetensors file of these tensors, for writing it piece by piece: the tensors' bytes must follow in this
+// order without gaps. Does not read TensorRef::data. `path` is used in errors.
 std::string safetensors_header(std::span<const TensorRef> tensors, const SafetensorsMetadata& metadata, const Location& path);
 
-// Writes the tensors to `path`, replacing what was there only when all is on the disk.
+// Writes the tensors to `path`; replaces an old file only after all bytes are on the disk.
 void write_safetensors(const Location& path, std::span<const TensorRef> tensors, const SafetensorsMetadata& metadata = {});
 
 }  // namespace trireme

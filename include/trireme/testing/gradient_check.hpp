@@ -14,7 +14,7 @@ namespace testing {
 struct GradientCheckOptions {
   double step = 1e-5;       // of the central difference
   double tolerance = 1e-6;  // of |tape - difference| / max(1, |difference|)
-  std::uint64_t seed = 1;   // of the upstream gradient, which is random so that no element hides another
+  std::uint64_t seed = 1;   // of the random upstream gradient, which tells elements apart
   TapeOptions tape = {};
 };
 
@@ -26,11 +26,11 @@ struct GradientCheck {
 
 using CheckedFunction = std::function<Variable<double>(const std::vector<Variable<double>>&)>;
 
-// Compares the gradients that the tape gives for every element of `inputs` with central finite differences in double.
+// Compares the tape's gradients for all elements of `inputs` with central finite differences in double.
 GradientCheck check_gradients(const CheckedFunction& function, const std::vector<Tensor<double>>& inputs,
                               const GradientCheckOptions& options = {});
 
-// The same for all parameters of a model: `function` computes from them.
+// The same for all trainable parameters of a model, which `function` uses.
 GradientCheck check_parameter_gradients(FlatStore& store, const std::function<Variable<double>()>& function,
                                         const GradientCheckOptions& options = {});
 

@@ -40,7 +40,7 @@ std::string text_at(const json& object, const char* key, const Conversation& at)
 
 bool says_nothing(const json& value) { return value.is_null() || value == "" || (value.is_structured() && value.empty()); }
 
-// Refuses keys that would change the text or what is learnt but are not supported. Other keys of a line are ignored.
+// Refuses unsupported keys that would change the text or what is learnt. Ignores other keys of a line.
 void refuse_what_is_not_read(const json& object, const Conversation& at) {
   for (const char* key : {"tools", "functions", "documents", "system", "history", "weight", "train"}) {
     const auto found = object.find(key);

@@ -17,7 +17,7 @@ BatchShare::BatchShare(const BatchOptions& options) : batch_size_(options.batch_
           count);
   require(micro_batch_size >= 0, "the micro-batch size {} is below 0", micro_batch_size);
   require(batch_size % count == 0 || micro_batch_size == 0,
-          "a batch of {} samples cannot be shared equally by {} ranks in micro-batches of {}; use a multiple of {}, or no "
+          "a batch of {} samples cannot be shared equally by {} ranks, in micro-batches of {}; use a multiple of {}, or no "
           "micro-batches",
           batch_size, count, micro_batch_size, count * std::max<std::int64_t>(1, micro_batch_size));
   const Range share = share_of(batch_size, index, count);

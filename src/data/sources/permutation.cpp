@@ -21,7 +21,7 @@ Permutation::Permutation(std::int64_t size, std::uint64_t seed, std::uint64_t ep
   half_bits_ = std::max(min_half_bits, (static_cast<int>(std::bit_width(size_ - 1)) + 1) / 2);
 }
 
-// The network permutes [0, 2^(2 half_bits)), which is larger than [0, size_). Applies it again until the value is below size_
+// The network permutes [0, 2^(2 half_bits)), which contains [0, size_). Applies it again until the value is below size_
 // (cycle walking): this is still a permutation, since each value lies on the same cycle as its position.
 std::int64_t Permutation::operator()(std::int64_t position) const {
   require(position >= 0 && static_cast<std::uint64_t>(position) < size_, "the position {} does not lie in [0, {})", position,

@@ -6,11 +6,11 @@
 
 namespace trireme::device {
 
-// Throws unless `status` is cudaSuccess: "cudaMemcpyAsync: an illegal memory access was encountered". An error of a kernel that
-// ran earlier appears in whichever call comes next.
+// Throws Error unless `status` is cudaSuccess. An error of an earlier kernel appears in the next CUDA call, for example
+// "cudaMemcpyAsync: an illegal memory access was encountered".
 void check_cuda(cudaError_t status, std::string_view call);
 
-// For what ends, perhaps after the driver has: nobody can be told, and the error must not appear in a later launch.
+// For destructors, which may run after the driver has shut down: drops the error, so that no later launch reports it.
 inline void ignore_cuda(cudaError_t status) noexcept {
   if (status != cudaSuccess) static_cast<void>(cudaGetLastError());
 }

@@ -14,7 +14,7 @@ void copy(void* target, const void* source, std::size_t bytes, cudaMemcpyKind ki
 
 }  // namespace
 
-// The driver may still read the host's memory when a copy returns, so the host waits both ways.
+// The driver may still read the host's memory when cudaMemcpyAsync() returns, so the host waits in both directions.
 void copy_bytes(Cuda, void* target, Cpu, const void* source, std::size_t bytes) {
   require_not_capturing("a copy from the host's memory");
   copy(target, source, bytes, cudaMemcpyHostToDevice);

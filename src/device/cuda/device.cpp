@@ -10,7 +10,7 @@
 namespace trireme::device {
 namespace {
 
-// What keeps this machine from using a GPU; cudaSuccess where nothing does.
+// Counts the GPUs. Returns the error that prevents their use, or cudaSuccess.
 cudaError_t count_devices(int& count) {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
@@ -24,7 +24,7 @@ cudaError_t count_devices(int& count) {
 
 void check_cuda(cudaError_t status, std::string_view call) {
   if (status == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());  // it is no error of a later launch
+  static_cast<void>(cudaGetLastError());  // so that no later launch reports it
   const bool memory = status == cudaErrorMemoryAllocation;
   throw Error({.code = memory ? ErrorCode::out_of_memory : ErrorCode::internal,
                .message = cudaGetErrorString(status),

@@ -6,7 +6,7 @@
 
 namespace trireme::device {
 
-// `count` elements of 2, 4 or 8 bytes, all equal to *element, which lies on the host.
+// Sets `count` elements of 2, 4 or 8 bytes to *element, which lies on the host.
 cudaError_t fill_elements(void* target, const void* element, std::size_t element_bytes, std::size_t count, cudaStream_t stream);
 
 }  // namespace trireme::device

@@ -12,7 +12,7 @@
 namespace trireme::device {
 namespace {
 
-// Work and memory of this thread go into a graph as long as it lives.
+// While it exists, this thread's work is captured into a graph and its memory comes from the graph's.
 class Capture {
  public:
   Capture() : memory_(make_graph_memory(this_thread().memory())) {
@@ -25,7 +25,7 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  // Null where CUDA has found something in it that no graph can hold.
+  // Ends the capture. Returns null if CUDA found work that can't be part of a graph.
   cudaGraph_t end() noexcept {
     open_ = false;
     this_thread().end_capture();
@@ -46,7 +46,7 @@ bool is_invalid(cudaStream_t stream) {
   return status == cudaStreamCaptureStatusInvalidated;
 }
 
-// A call that CUDA refuses while it captures, in a library for instance, is an error of any kind.
+// Runs the work to capture. CUDA refuses some calls during a capture, also inside libraries, so any error may mean that.
 void record(const std::function<void()>& work) {
   try {
     work();
@@ -55,7 +55,7 @@ void record(const std::function<void()>& work) {
   } catch (const Error& error) {
     if (!is_invalid(native_stream())) throw;
     throw NotCapturable({.code = ErrorCode::not_available,
-                         .message = "CUDA refuses a call as long as a graph is captured",
+                         .message = "CUDA refuses a call while a graph is captured",
                          .had = error.what(),
                          .hint = "do it before or after the work that is recorded"});
   }
@@ -90,7 +90,7 @@ Graph::Graph(const std::function<void()>& work) : captured_(std::make_unique<Cap
     throw NotCapturable({.code = ErrorCode::not_available,
                          .message = "CUDA found work that can't be part of a graph",
                          .operation = "cudaStreamEndCapture",
-                         .hint = "call the function once more before it is recorded, or leave out what uses other streams"});
+                         .hint = "call the function once more before recording it, or leave out work on other streams"});
   }
   captured_->executable = instantiate(graph);
   check_cuda(cudaGraphUpload(captured_->executable, native_stream()), "cudaGraphUpload");

@@ -8,15 +8,15 @@ namespace trireme::device {
 
 inline constexpr unsigned threads_per_block = 256;
 inline constexpr std::int64_t multiprocessors = 132;               // of an H100 or H200
-inline constexpr std::int64_t most_blocks = 16 * multiprocessors;  // more only wait
+inline constexpr std::int64_t most_blocks = 16 * multiprocessors;  // more blocks would only wait
 
-// Blocks of a grid whose threads take every so many of `items`.
+// The number of blocks of a grid in which threads loop over `items` with the stride of the grid.
 inline unsigned blocks_for(std::int64_t items, std::int64_t per_block = threads_per_block) {
   const std::int64_t blocks = (items + per_block - 1) / per_block;
   return static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks);
 }
 
-// What the launch says; an error of an earlier kernel appears here too.
+// The error of the last launch, or of an earlier kernel.
 inline cudaError_t launched() { return cudaGetLastError(); }
 
 namespace kernels {
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(threads_per_block) each_index(std::int64_t cou
 }
 }  // namespace kernels
 
-// Calls body(i) for every i in [0, count), each in a thread.
+// Calls body(i) for every i in [0, count) on the GPU's threads.
 template <typename Body>
 cudaError_t for_each_index(std::int64_t count, cudaStream_t stream, Body body) {
   if (count == 0) return cudaSuccess;

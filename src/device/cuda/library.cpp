@@ -11,7 +11,7 @@
 namespace trireme::device {
 namespace {
 
-// The folders that CMake found libraries in, with colons between them.
+// Opens a library in one of the folders where CMake found it, TRIREME_CUDA_LIBRARY_FOLDERS.
 void* open_in_known_folders(const std::string& file) {
   std::string_view folders = TRIREME_CUDA_LIBRARY_FOLDERS;
   while (!folders.empty()) {

@@ -3,17 +3,17 @@
 #include <initializer_list>
 #include <string>
 
-// Libraries of CUDA that are opened when they are first needed: cuBLASLt alone takes 0.2 s and 200 MB to load, and a program
-// that runs on CPUs must start where there are none.
+// CUDA libraries that are opened on first use: loading cuBLASLt alone takes 0.2 s and 200 MB, and programs on CPUs must start
+// without these libraries.
 namespace trireme::device {
 
 class Library {
  public:
-  // Opens the first of `files` that the loader finds, by itself or in the folders of the toolkit the build was made with.
-  // Throws Error{not_available} that names `product` otherwise.
+  // Opens the first of `files` that the dynamic loader finds, on its own or in the folders of the CUDA toolkit of this build.
+  // Throws Error{not_available} with the name `product` if there is none.
   Library(std::string product, std::initializer_list<std::string> files);
 
-  // Throws Error{not_available} where the library has no such function.
+  // Sets `function`. Throws Error{not_available} if the library has no such function.
   template <typename Function>
   void find(const char* name, Function*& function) const {
     function = reinterpret_cast<Function*>(address(name));

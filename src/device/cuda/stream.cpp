@@ -20,7 +20,7 @@ Event::Event() {
   check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
   handle_ = event;
 }
-// Nobody can be told of an error here; the next call on the stream reports it.
+// A destructor can't report errors; the next call on the stream does.
 Event::~Event() {
   if (handle_ != nullptr) ignore_cuda(cudaEventDestroy(native(*this)));
 }

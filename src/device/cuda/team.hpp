@@ -2,15 +2,15 @@
 
 #include <concepts>
 
-// For functions of a team's threads: a .cu file compiles them for the GPU alone, whose teams the host does not have.
+// For functions that a team's threads call: a .cu file compiles them only for the GPU, since the host lacks a GPU's teams.
 #ifdef __CUDACC__
 #define TRIREME_TEAM __device__ __forceinline__
 #else
 #define TRIREME_TEAM inline
 #endif
 
-// Kernels that reduce are written once for a team: threads that share the work of a row or a block of rows. A GPU's teams are
-// in device/cuda/teams.cuh; the tests run the same kernels by a team of the host's threads (tests/device/host_team.hpp).
+// Kernels with reductions are written once, for a team: threads that share the work of a row or a block of rows. A GPU's teams
+// are in device/cuda/teams.cuh. Tests run the same kernels with a team of host threads (tests/device/host_team.hpp).
 namespace trireme::device {
 
 template <typename T>
@@ -23,13 +23,13 @@ template <typename Team>
 concept IsTeam = requires(const Team& team, float x) {
   { team.rank() } -> std::convertible_to<int>;  // of the calling thread, in [0, size())
   { team.size() } -> std::convertible_to<int>;
-  { team.sum(x) } -> std::same_as<float>;  // of all threads' x, the same bits for all of them; all must call
+  { team.sum(x) } -> std::same_as<float>;  // sum of x over all threads, which must all call it; the same bits on all
   { team.max(x) } -> std::same_as<float>;
-  { team.sum(Two<float>{x, x}) } -> std::same_as<Two<float>>;  // two sums in the time of one
-  team.wait();  // for all threads of the team; what they wrote before is seen afterwards
+  { team.sum(Two<float>{x, x}) } -> std::same_as<Two<float>>;  // two sums in one reduction
+  team.wait();                                                 // a barrier of all threads, with a memory fence
 };
 
-// A team of the one thread that calls, for kernels that the host runs too.
+// A team of only the calling thread, for kernels that also run on the host.
 struct LoneThread {
   TRIREME_TEAM int rank() const { return 0; }
   TRIREME_TEAM int size() const { return 1; }

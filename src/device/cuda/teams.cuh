@@ -4,7 +4,7 @@
 
 #include "device/cuda/team.hpp"
 
-// Teams of a GPU (device/cuda/team.hpp). Sums go in a fixed order: the same bits in every run.
+// Teams of a GPU (device/cuda/team.hpp). Sums have a fixed order, so they have the same bits in every run.
 namespace trireme::device {
 
 inline constexpr int warp_size = 32;
@@ -38,7 +38,7 @@ class WarpTeam {
   }
 };
 
-// All threads of a block, whole warps, at most 1,024 threads.
+// All threads of a block: whole warps, at most 1,024 threads.
 class BlockTeam {
  public:
   __device__ int rank() const { return static_cast<int>(threadIdx.x); }
@@ -55,7 +55,7 @@ class BlockTeam {
   }
 
  private:
-  // `neutral` stands for the warps that a block of fewer than 1,024 threads lacks.
+  // `neutral` replaces the values of missing warps in a block of fewer than 1,024 threads.
   template <typename T, typename OfWarp>
   __device__ static T reduce(T x, T neutral, OfWarp of_warp) {
     __shared__ T of_warps[warp_size];

@@ -13,7 +13,7 @@
 namespace trireme::device {
 namespace {
 
-// Other results than "not enough" are errors, of earlier kernels too.
+// Null if there is not enough memory. Throws other errors, also of earlier kernels.
 void* block_or_null(cudaError_t status, void* block, std::string_view call) {
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
@@ -23,8 +23,8 @@ void* block_or_null(cudaError_t status, void* block, std::string_view call) {
   return block;
 }
 
-// Lets this thread take and give back memory while it captures a graph, which CUDA forbids otherwise: the graph is launched
-// after that, and what it uses is not given back before it has ended.
+// Lets this thread allocate and free memory while it captures a graph, which CUDA forbids by default. This is safe because the
+// graph is launched later, and its memory is not freed before the launch has ended.
 class MemoryCallsAllowed {
  public:
   MemoryCallsAllowed() { exchange(); }

@@ -9,18 +9,18 @@
 
 namespace trireme::device {
 
-// What a thread has of its GPU, made when it is first used.
+// A thread's GPU, stream and memory, created on first use.
 class ThisThread {
  public:
   int device() const { return device_; }
   void choose(int device);
 
-  void begin();  // uses the GPU from here on
+  void begin();  // marks the GPU as used
   Stream& stream();
   const std::shared_ptr<CachingMemory>& memory();
   const std::shared_ptr<CachingMemory>& pinned_memory();
 
-  // Meanwhile memory() is that of a graph.
+  // Between these calls memory() returns the graph's memory.
   void begin_capture(std::shared_ptr<CachingMemory> memory) { graph_memory_ = std::move(memory); }
   void end_capture() { graph_memory_ = nullptr; }
   bool is_capturing() const { return graph_memory_ != nullptr; }
@@ -30,7 +30,7 @@ class ThisThread {
   bool begun_ = false;
   std::optional<Stream> stream_;
   std::shared_ptr<CachingMemory> memory_;
-  std::shared_ptr<CachingMemory> graph_memory_;  // null unless it captures
+  std::shared_ptr<CachingMemory> graph_memory_;  // null unless it is capturing
   std::shared_ptr<CachingMemory> pinned_memory_;
 };
 

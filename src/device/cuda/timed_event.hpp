@@ -4,7 +4,7 @@
 
 namespace trireme::device {
 
-// A point in a stream that knows when it was reached.
+// An event in a stream that records its time.
 class TimedEvent {
  public:
   TimedEvent() { check_cuda(cudaEventCreate(&event_), "cudaEventCreate"); }

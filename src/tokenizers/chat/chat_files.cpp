@@ -1,4 +1,4 @@
-// What the folder of a model says of its conversations.
+// Chat templates and marks of texts in the files of a model's folder.
 
 #include <fmt/format.h>
 
@@ -20,7 +20,7 @@ using nlohmann::json;
 
 Location folder_of(const Location& path) { return is_folder(path) ? path : path.parent(); }
 
-// An object, or null where there is no file.
+// The JSON object in a file, or null if there is no file.
 json object_in(const Location& path) {
   if (!is_there(path)) return {};
   const std::string text = open_file(path)->content();
@@ -31,7 +31,7 @@ json object_in(const Location& path) {
                .path = path.string()});
 }
 
-// "<s>", or {"content": "<s>", ...}.
+// Reads "<s>", or {"content": "<s>", ...}.
 std::string mark_in(const json& object, const char* key) {
   if (!object.is_object() || !object.contains(key)) return "";
   const json& mark = object.at(key);
@@ -48,7 +48,7 @@ std::string mark_by_number(const json& config, const char* key, const Tokenizer&
   return is_token ? tokenizer.spelling(number.get<std::int32_t>()) : "";
 }
 
-// Those that the tokenizer puts before each text, as this token.
+// The tokens that the tokenizer adds before each text.
 std::vector<std::int32_t> tokens_before(const std::string& token, const Tokenizer& tokenizer) {
   const Encoding encoding = tokenizer.encode_with_offsets(token);
   std::vector<std::int32_t> before;
@@ -65,10 +65,10 @@ std::string first_known(const Tokenizer& tokenizer, std::initializer_list<const 
 
 struct FoundTemplate {
   Location file;
-  std::string text;  // empty: there is none
+  std::string text;  // empty if there is none
 };
 
-// The template that conversations have.
+// Finds the template for conversations.
 FoundTemplate template_in(const Location& folder) {
   const Location own = folder / "chat_template.jinja";
   if (is_there(own)) return {own, open_file(own)->content()};
@@ -83,10 +83,10 @@ FoundTemplate template_in(const Location& folder) {
   return {};
 }
 
-// As a template spells it.
+// A text as a string literal of Jinja.
 std::string literal(const std::string& text) { return json(text).dump(-1, ' ', false, json::error_handler_t::replace); }
 
-// A statement that writes these texts and expressions, one after the other.
+// A Jinja expression that writes these texts and expressions in sequence.
 std::string output(std::initializer_list<std::string> parts) {
   std::string sum;
   for (const std::string& part : parts) {

@@ -12,13 +12,13 @@
 namespace trireme::tokenizers {
 namespace {
 
-// White space of Unicode, as Python strips it.
+// Unicode white space that Python's strip() removes.
 constexpr std::string_view spaces[] = {" ",      "\t",     "\n",     "\v",     "\f",     "\r",     "\x1c",   "\x1d",
                                        "\x1e",   "\x1f",   "\u0085", "\u00a0", "\u1680", "\u2000", "\u2001", "\u2002",
                                        "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200a",
                                        "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
 
-// The first of them of which that is true; empty: none.
+// The first of `spaces` for which the condition is true, or empty.
 std::string_view space_that(const auto& is_there) {
   const auto found = std::ranges::find_if(spaces, is_there);
   return found == std::end(spaces) ? std::string_view() : *found;
@@ -132,8 +132,8 @@ ChatTemplate::ChatTemplate(std::string_view name, const Tokenizer& tokenizer, co
   if (!missing) return;
   throw Error({.code = ErrorCode::invalid_argument,
                .message = fmt::format("the chat template {} needs the token {}, which the tokenizer lacks", name, *missing),
-               .hint = fmt::format("name the template that the model was made for, or one without tokens of its own, alpaca or "
-                                   "plain; there are {}",
+               .hint = fmt::format("name the template that the model was made for, or alpaca or plain, which need no special "
+                                   "tokens; there are {}",
                                    fmt::join(names(), ", "))});
 }
 
@@ -150,21 +150,21 @@ void ChatTemplate::check_order(std::span<const Message> messages) const {
     const std::string& role = messages[at].role;
     require(role == "system" || role == "user" || role == "assistant",
             "message {} has the role \"{}\": use system, user or assistant", at, role);
-    require(role != "system" || at == 0, "message {} is of the system, which speaks first", at);
+    require(role != "system" || at == 0, "message {} has the role system, which only the first message can have", at);
     const bool is_users = (at - (has_system ? 1U : 0U)) % 2 == 0;
     require(!style_.alternates || role == "system" || (role == "user") == is_users,
-            "message {} is of the {}: by the chat template {} user and assistant take turns, and the user begins", at, role,
-            name_);
+            "message {} has the role {}: with the chat template {} user and assistant take turns, and the user begins", at,
+            role, name_);
   }
   require(!style_.system_in_user || !has_system || messages.size() > 1,
-          "a system message goes with a user's, and there is none");
+          "this chat template puts the system message into a user message, but there is none");
 }
 
 ChatText ChatTemplate::render(std::span<const Message> messages) const {
   check_order(messages);
   ChatText result{.text = style_.opening, .learnt = {}};
   std::string& text = result.text;
-  std::string system;  // that is still to be said
+  std::string system;  // a system message that is not written yet
   if (messages.front().role != "system") text += style_.system;
   for (const Message& message : messages) {
     const std::string content = style_.trims ? trimmed(message.content) : message.content;
@@ -195,13 +195,13 @@ ChatTokens ChatTemplate::encode(std::span<const Message> messages) const {
   std::size_t token = 0;
   for (const Range& range : chat.learnt) {
     while (token < result.tokens.size() && encoding.offsets[token].end <= range.begin) ++token;
-    std::size_t behind = token;  // the last token with a byte of the range
+    std::size_t behind = token;  // one past the last token with a byte of the range
     for (std::size_t at = token; at < result.tokens.size() && encoding.offsets[at].begin < range.end; ++at) {
       if (!is_added(at)) behind = at + 1;
     }
     for (; token < behind; ++token) result.learnt[token] = true;
   }
-  // A tokenizer that ends texts itself does so once.
+  // If the tokenizer adds an end token too, removes the second one.
   const std::size_t count = result.tokens.size();
   if (style_.as_text && count > 1 && is_added(count - 1) && result.tokens[count - 1] == result.tokens[count - 2]) {
     result.tokens.pop_back();

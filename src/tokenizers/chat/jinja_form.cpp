@@ -23,7 +23,7 @@ struct Node;
 using Nodes = std::vector<Node>;
 
 struct Branch {
-  JinjaTokens condition;  // empty: else
+  JinjaTokens condition;  // empty for else
   Nodes body;
 };
 
@@ -32,13 +32,13 @@ struct Node {
   Is is;
   std::string text = {};
   JinjaTokens tokens = {};
-  std::vector<Branch> branches = {};  // of a loop one, with its head as the condition
+  std::vector<Branch> branches = {};  // a loop has one, with its head as the condition
 };
 
 JinjaToken sign(const char* value) { return {.kind = Kind::sign, .value = value}; }
 JinjaToken name(const char* value) { return {.kind = Kind::name, .value = value}; }
 
-// message.role is message['role'], text.strip() is text | trim, and loop.index0 == 0 is loop.first.
+// Replaces alternative spellings: message.role by message['role'], text.strip() by text | trim, loop.index0 == 0 by loop.first.
 JinjaTokens spelled_alike(const JinjaTokens& tokens, const TextMarks& marks) {
   JinjaTokens result;
   for (std::size_t at = 0; at < tokens.size(); ++at) {
@@ -74,7 +74,7 @@ JinjaTokens spelled_alike(const JinjaTokens& tokens, const TextMarks& marks) {
   return result;
 }
 
-// Calls visit(place, token) for what stands outside of brackets, and for these.
+// Calls visit(place, token) for the tokens outside of brackets and for the brackets.
 template <typename Visit>
 void for_outer(Tokens tokens, const Visit& visit) {
   int depth = 0;
@@ -86,7 +86,7 @@ void for_outer(Tokens tokens, const Visit& visit) {
   }
 }
 
-// (x) is x.
+// Removes brackets around a whole expression: (x) is x.
 Tokens without_brackets(Tokens tokens) {
   while (tokens.size() > 2 && tokens.front().is_sign("(") && tokens.back().is_sign(")")) {
     std::size_t outer = 0;
@@ -97,7 +97,8 @@ Tokens without_brackets(Tokens tokens) {
   return tokens;
 }
 
-// The operands of the signs or names that stand outside of brackets; the whole where one of `never` stands there too.
+// Splits an expression at the operators `between` outside of brackets. Returns the whole if one of `never` is outside of
+// brackets too.
 std::vector<Tokens> operands(Tokens tokens, std::initializer_list<std::string_view> between,
                              std::initializer_list<std::string_view> never) {
   std::vector<Tokens> parts;
@@ -115,7 +116,7 @@ std::vector<Tokens> operands(Tokens tokens, std::initializer_list<std::string_vi
   return is_whole || std::ranges::any_of(parts, [](Tokens part) { return part.empty(); }) ? std::vector{tokens} : parts;
 }
 
-// Where no prompt for an answer is asked for, as apply_chat_template says by add_generation_prompt = false.
+// Whether a condition is never true if apply_chat_template passes add_generation_prompt = false.
 bool is_never(Tokens condition) {
   const JinjaToken prompt = name("add_generation_prompt");
   const std::array<JinjaTokens, 2> undefined{
@@ -164,7 +165,7 @@ class Reader {
     }
   }
 
-  // The first name of the statement there; empty: it is none.
+  // The first name of the current statement; empty if it is not a statement.
   std::string keyword() const {
     const bool is_statement = at_ < parts_.size() && parts_[at_].kind == JinjaPart::Kind::statement;
     return is_statement && parts_[at_].tokens[0].kind == Kind::name ? parts_[at_].tokens[0].value : "";
@@ -176,7 +177,7 @@ class Reader {
     return {rest.begin(), rest.end()};
   }
 
-  // Up to one of these statements.
+  // Reads nodes up to one of these statements.
   Nodes read_body(std::initializer_list<std::string_view> ends) {
     Nodes nodes;
     const int depth = depth_++;
@@ -193,7 +194,7 @@ class Reader {
         add_output(tokens, nodes);
         ++at_;
       } else if (word == "generation" || word == "endgeneration") {
-        ++at_;  // marks what an assistant said
+        ++at_;  // these tags only mark the assistant's text
       } else if (word == "set") {
         nodes.push_back({.is = Node::Is::set, .tokens = rest_of_statement()});
         bool assigns = false;
@@ -233,7 +234,7 @@ class Reader {
     }
     expect_end("endif");
     if (choice.branches.empty()) return;
-    // Where all do the same, the conditions say nothing.
+    // If all branches do the same, drops the conditions.
     const std::string first = written_alone(choice.branches[0].body);
     const auto is_same = [&](const Branch& branch) { return written_alone(branch.body) == first; };
     if (choice.branches.back().condition.empty() && std::ranges::all_of(choice.branches, is_same)) {
@@ -252,7 +253,7 @@ class Reader {
   bool failed_ = false;
 };
 
-// Writes nodes with names of variables in the order of their first use.
+// Writes nodes; variables are renamed in the order of their first use.
 class Writer {
  public:
   explicit Writer(bool renames) : renames_(renames) {}
@@ -296,7 +297,7 @@ class Writer {
     }
   }
 
-  // What callers of a template give it, the words of the language and what belongs to a value have names that count.
+  // Whether a name may be renamed: not arguments of the template, keywords and attributes.
   static bool may_be_renamed(Tokens tokens, std::size_t at) {
     static constexpr auto fixed = std::to_array<std::string_view>({"add_generation_prompt",
                                                                    "and",

@@ -14,7 +14,8 @@ bool begins_name(char character) {
   return (character >= 'a' && character <= 'z') || (character >= 'A' && character <= 'Z') || character == '_';
 }
 
-// From behind its first quote to behind its last one; none: it has an escape that is not read here, or no end.
+// Reads a string from after its opening quote to after its closing one. std::nullopt for an unsupported escape or a missing
+// end.
 std::optional<std::string> read_string(std::string_view source, std::size_t& at, char quote) {
   std::string text;
   for (; at < source.size(); ++at) {
@@ -35,7 +36,7 @@ std::optional<std::string> read_string(std::string_view source, std::size_t& at,
   return std::nullopt;
 }
 
-// The tokens from `at` to the end of the tag, behind which `at` is then.
+// Reads the tokens from `at` to the end of the tag and moves `at` behind it.
 std::optional<JinjaTokens> read_tokens(std::string_view source, std::size_t& at, std::string_view end, bool& strips) {
   static constexpr auto signs =
       std::to_array<std::string_view>({"==", "!=", "<=", ">=", "//", "**", "+", "-", "*", "/", "%", "~", "|",
@@ -81,7 +82,7 @@ std::optional<JinjaTokens> read_tokens(std::string_view source, std::size_t& at,
   return std::nullopt;
 }
 
-// As Jinja's own reader: lines end with \n, and the last end of a line is none.
+// Normalizes lines as Jinja does: lines end with \n, and the last newline is dropped.
 std::string with_plain_lines(std::string_view source) {
   std::string text;
   for (std::size_t at = 0; at < source.size(); ++at) {
@@ -92,13 +93,13 @@ std::string with_plain_lines(std::string_view source) {
   return text;
 }
 
-// What stands before a tag: without the white space that the tag takes along.
+// The text before a tag, without the white space that the tag strips.
 std::string_view before_tag(std::string_view text, bool strips, bool is_output, bool begins_line) {
   if (strips) {
     const std::size_t last = text.find_last_not_of(jinja_spaces);
     return text.substr(0, last == text.npos ? 0 : last + 1);
   }
-  const std::size_t line = text.rfind('\n') + 1;  // 0: there is none
+  const std::size_t line = text.rfind('\n') + 1;  // 0 without a line end
   const bool is_blank = text.find_first_not_of(jinja_spaces, line) == text.npos;
   return !is_output && is_blank && (line > 0 || begins_line) ? text.substr(0, line) : text;
 }

@@ -8,9 +8,9 @@
 namespace trireme::tokenizers {
 namespace {
 
-// A turn of the role that is put in place of ROLE.
+// The template of one turn; ROLE stands for the role.
 struct Turn {
-  const char* opening;  // of the text
+  const char* opening;  // the begin of the text
   const char* turn;
 };
 
@@ -22,8 +22,8 @@ std::string with_role(std::string turn, std::string_view role) {
   return turn;
 }
 
-// Turns that differ in the role alone: one for all of them, or a branch for each role, in any order, the last one of which may
-// be an else.
+// Templates for turns that differ only in the role: the same code for all roles, or a branch for each role in any order, where
+// the last one may be an else.
 std::vector<std::string> templates_of(const Turn& each) {
   const auto loop = [&each](const std::string& body) {
     return fmt::format("{}{{% for m in messages %}}{}{{% endfor %}}", each.opening, body);
@@ -43,7 +43,7 @@ std::vector<std::string> templates_of(const Turn& each) {
   return all;
 }
 
-// As Llama 3 has it: its own puts the begin before the first turn, and the first version of it ends with the begin of an
+// Llama 3: its own template writes bos_token before the first turn, and its first version always ends with the begin of an
 // answer.
 std::vector<std::string> llama3_templates() {
   const char* const turn = "<|start_header_id|>ROLE<|end_header_id|>\n\n{{ m['content'] | trim }}<|eot_id|>";
@@ -65,7 +65,7 @@ std::vector<std::string> llama3_templates() {
 constexpr const char* takes_turns =
     "{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('turns') }}{% endif %}";
 
-// With the system message before the first turn.
+// Llama 2: the system message is part of the first turn.
 std::vector<std::string> llama2_templates() {
   const std::string begin = fmt::format(
       "{{% if messages[0]['role'] == 'system' %}}{{% set turns = messages[1:] %}}"
@@ -86,7 +86,7 @@ std::vector<std::string> llama2_templates() {
           "{% else %}{{ ' ' + text | trim + ' ' + eos_token }}{% endif %}{% endfor %}"};
 }
 
-// Those that know no system message, and one that begins the first turn with it.
+// Mistral: templates without a system message, and one that begins the first turn with it.
 std::vector<std::string> mistral_templates() {
   const std::string turns = fmt::format(
       "{{{{ bos_token }}}}{{% for m in messages %}}{}"

@@ -6,7 +6,7 @@
 
 namespace trireme::tokenizers {
 
-// Chat templates of Jinja that do what the template of this name does, each in one of its spellings.
+// Known Jinja spellings of the chat template with this name.
 std::vector<std::string> known_templates(std::string_view name);
 
 }  // namespace trireme::tokenizers

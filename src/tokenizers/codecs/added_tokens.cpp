@@ -57,7 +57,7 @@ AddedTokenFinder::Found AddedTokenFinder::next(std::string_view whole, std::size
   return {};
 }
 
-// With the white space that a token takes along, as far as no other did before.
+// The place of a token with the white space that it includes, unless an earlier token has included that.
 Range AddedTokenFinder::widened(std::string_view whole, const Found& found, std::int64_t done) {
   Range place{.begin = found.begin, .end = found.end};
   if (found.token->strips_left) {

@@ -24,12 +24,12 @@ WordCache& cache_of_thread() {
 
 [[noreturn]] void refuse(std::string_view word, const std::string& part) {
   throw Error({.code = ErrorCode::invalid_argument,
-               .message = fmt::format("the tokenizer has no token for {} of the word \"{}\", and none for what is unknown",
-                                      part, shown(word.substr(0, 100))),
-               .hint = "leave it out of the text, or train the tokenizer with all bytes in its first alphabet"});
+               .message = fmt::format("the tokenizer has no token for {} of the word \"{}\", and none for unknown text", part,
+                                      shown(word.substr(0, 100))),
+               .hint = "leave it out of the text, or train the tokenizer with all bytes in its initial alphabet"});
 }
 
-// The words that are characters with a token.
+// The tokens that are a single character.
 WordTable characters_of(const TokenSpellings& tokens) {
   std::vector<std::int32_t> characters;
   for (std::int32_t token = 0; token < tokens.size(); ++token) {
@@ -60,7 +60,7 @@ Bpe::Bpe(std::shared_ptr<const TokenSpellings> tokens, Merges merges, const BpeO
   }
 }
 
-// Whether a word that is spelled as the token becomes it.
+// Whether a word with the token's spelling is merged into this token.
 bool Bpe::comes_of_merges(std::int32_t token) const {
   const std::string& text = tokens_->text(token);
   if (text.empty() || !is_known(text)) return false;
@@ -70,7 +70,7 @@ bool Bpe::comes_of_merges(std::int32_t token) const {
   return symbols.size() == 1 && symbols[0].token == token;
 }
 
-// Whether all that a word begins as has a token of its own.
+// Whether all bytes or characters of a word have a token.
 bool Bpe::is_known(std::string_view word) const {
   if (options_.byte_level) {
     return std::ranges::all_of(word, [this](char byte) { return bytes_[static_cast<unsigned char>(byte)] >= 0; });
@@ -95,7 +95,7 @@ void Bpe::encode(std::string_view text, std::span<const Range> words, std::vecto
     return;
   }
   require(words.size() <= most_words, "a model encodes {} words at once, not {}", most_words, words.size());
-  // All entries are asked for before the first is read: most are far away.
+  // Prefetches all cache entries before it reads the first, since most are not in the processor's cache.
   WordCache& cache = cache_of_thread();
   std::array<WordKey, most_words> keys;
   std::array<WordCache::Entry*, most_words> entries;
@@ -124,7 +124,7 @@ void Bpe::encode(std::string_view text, std::span<const Range> words, std::vecto
   tokens.insert(tokens.end(), found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
-// Puts a word's tokens into an entry. False: there is no entry, or they are too many for it, and are in `symbols`.
+// Puts a word's tokens into an entry. Returns false if there is no entry or they do not fit; then they are in `symbols`.
 bool Bpe::fill(WordCache::Entry* entry, const WordKey& key, std::string_view word, std::vector<Symbol>& symbols) const {
   if (entry != nullptr) {
     if (const std::int32_t whole = whole_.find(key); whole >= 0) {

@@ -16,11 +16,11 @@
 namespace trireme::tokenizers {
 
 struct BpeOptions {
-  bool byte_level = false;                   // words begin as bytes; else as characters
-  bool ignore_merges = false;                // a word that is a token stays whole, whatever its merges are
-  std::optional<std::int32_t> unknown = {};  // stands for characters without a token
-  bool fuse_unknown = false;                 // one for all neighbours
-  bool byte_fallback = false;                // such characters become their bytes' tokens, <0x0A>, if all are there
+  bool byte_level = false;                   // starts from bytes; otherwise from characters
+  bool ignore_merges = false;                // a word that is a token becomes that token without merges
+  std::optional<std::int32_t> unknown = {};  // the token for characters without one
+  bool fuse_unknown = false;                 // one unknown token for a run of such characters
+  bool byte_fallback = false;                // encodes such characters as tokens of bytes, <0x0A>, if all of these exist
 };
 
 // Byte pair encoding (Sennrich et al. 2016, arXiv 1508.07909).
@@ -44,9 +44,9 @@ class Bpe : public Model {
   Merges merges_;
   BpeOptions options_;
   std::array<std::int32_t, 256> bytes_;  // the token of each byte, or -1
-  WordTable characters_;                 // that are a token
+  WordTable characters_;                 // single characters that are a token
   WordTable whole_;                      // words that are a token
-  std::uint32_t number_;                 // of all models of this process
+  std::uint32_t number_;                 // identifies this model in the process
 };
 
 }  // namespace trireme::tokenizers

@@ -4,7 +4,7 @@
 
 namespace trireme::tokenizers {
 
-// Every byte is a token.
+// A codec with one token per byte.
 class ByteCodec : public detail::Codec {
  public:
   void encode(std::string_view text, const EncodeOptions& options, Encoding& to, bool with_offsets) const override;

@@ -34,7 +34,7 @@ void Merges::apply(std::vector<Symbol>& word) const {
   }
 }
 
-// Looks through all pairs for the next merge: few are.
+// For short words: searches all pairs for the next merge.
 void Merges::apply_to_short(std::vector<Symbol>& word) const {
   if (word.size() < 2) return;
   std::array<Merge, most_of_a_short_word> merges;
@@ -58,7 +58,7 @@ void Merges::apply_to_short(std::vector<Symbol>& word) const {
   }
 }
 
-// By a queue of what can be merged, where a word may be the whole text.
+// For long words, possibly a whole text: keeps the possible merges in a priority queue.
 void Merges::apply_to_long(std::vector<Symbol>& word) const {
   struct Link {
     std::ptrdiff_t before, after;
@@ -66,7 +66,7 @@ void Merges::apply_to_long(std::vector<Symbol>& word) const {
   struct Candidate {
     Merge merge;
     std::ptrdiff_t at;
-    std::int32_t left, right;  // it is over when others stand there
+    std::int32_t left, right;  // outdated if other tokens are there now
   };
   const auto comes_later = [](const Candidate& a, const Candidate& b) {
     return std::tie(a.merge.rank, a.at) > std::tie(b.merge.rank, b.at);
@@ -88,7 +88,7 @@ void Merges::apply_to_long(std::vector<Symbol>& word) const {
     const Candidate next = queue.top();
     queue.pop();
     const std::ptrdiff_t after = link(next.at).after;
-    // A symbol of 0 bytes has been merged into the one before it.
+    // A symbol of 0 bytes was merged into the previous one.
     if (symbol(next.at).bytes == 0 || after == size) continue;
     if (symbol(next.at).token != next.left || symbol(after).token != next.right) continue;
     symbol(next.at) = {.token = next.merge.token, .bytes = symbol(next.at).bytes + symbol(after).bytes};

@@ -10,7 +10,7 @@ struct Symbol {
   std::int32_t bytes = 0;
 };
 
-// Which two neighbours become one token, and in which order.
+// The pairs of tokens to merge, with their ranks.
 class Merges {
  public:
   struct Merge {
@@ -19,13 +19,13 @@ class Merges {
   };
   static constexpr std::int32_t none = INT32_MAX;
 
-  // Room for so many pairs.
+  // Reserves space for `count` pairs.
   explicit Merges(std::size_t count);
 
-  // The last one that is added of a pair counts.
+  // If a pair is added several times, the last one counts.
   void add(std::int32_t left, std::int32_t right, const Merge& merge);
 
-  // Merges what can be, the lowest rank first, of equal ones the leftmost.
+  // Applies all merges, lowest rank first, at equal ranks the leftmost.
   void apply(std::vector<Symbol>& word) const;
 
  private:
@@ -39,7 +39,7 @@ class Merges {
     return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
   }
   std::size_t place_of(std::uint64_t pair) const { return (pair * 0x9E3779B97F4A7C15u) >> shift_; }
-  // Will be found soon.
+  // Prefetches the entry of a pair that find() will need soon.
   void fetch(std::int32_t left, std::int32_t right) const { __builtin_prefetch(&entries_[place_of(pair_of(left, right))]); }
   Merge find(std::int32_t left, std::int32_t right) const {
     const std::uint64_t pair = pair_of(left, right);

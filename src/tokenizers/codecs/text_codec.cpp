@@ -16,7 +16,7 @@ namespace {
 
 void check(std::string_view text) {
   require(text.size() <= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()),
-          "a text of {} bytes is too long to be encoded at once: cut it, at the ends of its documents", text.size());
+          "a text of {} bytes is too long to be encoded at once: split it, for example between documents", text.size());
   const std::size_t invalid = first_invalid(text);
   if (invalid == text.size()) return;
   throw Error({.code = ErrorCode::invalid_argument,
@@ -47,7 +47,7 @@ void clean_up(std::string& text) {
   }
 }
 
-// The byte of "<0x0A>".
+// Parses the byte in "<0x0A>".
 std::optional<char> fallback_byte(std::string_view text) {
   if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return {};
   unsigned byte = 0;
@@ -143,7 +143,7 @@ void TextCodec::encode_words(const TracedText& text, std::string_view whole, Enc
   if (count > 0) encode_them();
 }
 
-// Of a token in the text, the bytes of the whole.
+// The bytes of the whole text that a token at `place` stands for.
 Range TextCodec::offset_of(Range place, const TracedText& text, std::string_view whole) const {
   if (parts_.trims_offsets) {
     const auto is_space = [&](std::int64_t at) { return text.text()[static_cast<std::size_t>(at)] == ' '; };

@@ -17,49 +17,48 @@
 
 namespace trireme::tokenizers {
 
-// What stands around a text, or two of them: tokens and places of texts in their order.
+// A template around one or two texts is a list of pieces, each a text or tokens.
 struct TemplatePiece {
-  int text = -1;  // 0 or 1; -1: `tokens`
+  int text = -1;  // 0 or 1: this text; -1: `tokens`
   std::int32_t type = 0;
   std::vector<std::int32_t> tokens = {};
 };
 using TextTemplate = std::vector<TemplatePiece>;
 
-// How the texts of tokens make a text.
+// How the texts of tokens are joined when decoding.
 struct DecoderOptions {
-  bool spaces_between = false;  // a space before each but the first
-  // Of WordPiece: such a space too, unless the token begins with this, which is left out.
+  bool spaces_between = false;  // a space before each token but the first
+  // WordPiece: a space before each token too, except that a token with this prefix loses the prefix instead.
   std::optional<std::string> continuing_prefix = {};
-  bool cleans_up = false;                                              // no space before signs
-  std::vector<std::pair<std::string, std::string>> replacements = {};  // one after the other
-  bool byte_fallback = false;                                          // "<0x0A>" is a byte
-  std::string drop_from_first = {};                                    // a text that is left out of the first token, every time
-  std::string strip_at_begin = {};                                     // a character that is left out of the text's begin,
-  std::int64_t strips_at_begin = 0;                                    // so often
+  bool cleans_up = false;                                              // removes spaces before punctuation
+  std::vector<std::pair<std::string, std::string>> replacements = {};  // applied in order
+  bool byte_fallback = false;                                          // decodes "<0x0A>" as a byte
+  std::string drop_from_first = {};                                    // removes all occurrences from the first token
+  std::string strip_at_begin = {};                                     // removes this character from the begin of the text,
+  std::int64_t strips_at_begin = 0;                                    // up to this many times
 };
 
-// All that a tokenizer's file says.
+// The content of a tokenizer's file.
 struct TextCodecParts {
-  std::shared_ptr<const TokenSpellings> spellings;  // as in the file
-  std::shared_ptr<const TokenSpellings>
-      texts;  // what they stand for: bytes, if the file spells them otherwise; may be the same
+  std::shared_ptr<const TokenSpellings> spellings;  // spellings as in the file
+  std::shared_ptr<const TokenSpellings> texts;      // the bytes that tokens stand for; may be the same object
   std::vector<AddedToken> added = {};
-  AddedTokenFinder added_in_text = {};                // before it is normalized
-  AddedTokenFinder added_in_normalized = {};          // and behind that
+  AddedTokenFinder added_in_text = {};                // searched before normalization
+  AddedTokenFinder added_in_normalized = {};          // searched after normalization
   std::shared_ptr<const Normalizer> normalizer = {};  // null: none
-  // Of what lies between added tokens; null: none.
-  std::shared_ptr<const Normalizer> at_begin = {};  // where a text begins
+  // For the text between added tokens; null: none.
+  std::shared_ptr<const Normalizer> at_begin = {};  // at the begin of a text
   std::shared_ptr<const Normalizer> later = {};
   WordSplitter splitter = {};
   std::shared_ptr<const Model> model;
-  bool trims_offsets = false;      // spaces of a token do not count,
-  bool keeps_first_space = false;  // but for a single one that a text begins with
+  bool trims_offsets = false;      // offsets exclude a token's spaces,
+  bool keeps_first_space = false;  // except a single one at the begin of a text
   TextTemplate single = {{.text = 0}};
   TextTemplate pair = {{.text = 0}, {.text = 1, .type = 1}};
   DecoderOptions decoder = {};
 };
 
-// Added tokens are found, the rest is normalized and cut into words, of which a model makes tokens.
+// Finds added tokens, normalizes the rest and splits it into words, which a model encodes.
 class TextCodec : public detail::Codec {
  public:
   explicit TextCodec(TextCodecParts parts);
@@ -78,7 +77,7 @@ class TextCodec : public detail::Codec {
   void encode_words(const TracedText& text, std::string_view whole, Encoding& to) const;
   Range offset_of(Range place, const TracedText& text, std::string_view whole) const;
   const AddedToken* added(std::int32_t token) const;
-  const std::string* text_of(std::int32_t token) const;  // null: there is no such token
+  const std::string* text_of(std::int32_t token) const;  // null if there is no such token
 
   TextCodecParts parts_;
   std::map<std::int32_t, AddedToken> added_;

@@ -16,9 +16,9 @@ void TokenSpellings::add(std::string text, std::int64_t number) {
     has_.resize(texts_.size());
   }
   const auto place = static_cast<std::size_t>(number);
-  require(!has_[place], "the tokens {} and {} have the number {} both", shown(texts_[place]), shown(text), number);
+  require(!has_[place], "the tokens {} and {} have the same number, {}", shown(texts_[place]), shown(text), number);
   const bool is_first = numbers_.emplace(text, static_cast<std::int32_t>(number)).second;
-  require(is_first, "the token {} has two numbers, one is {}", shown(text), number);
+  require(is_first, "the token {} has two numbers; one is {}", shown(text), number);
   texts_[place] = std::move(text);
   has_[place] = true;
 }

@@ -16,15 +16,15 @@ struct HashOfText {
 };
 using NumberByText = std::unordered_map<std::string, std::int32_t, HashOfText, std::equal_to<>>;
 
-// The tokens of a vocabulary: numbers from 0 on, among which there may be some holes, and a text of each.
+// The tokens of a vocabulary: a text for each number from 0 on; some numbers may be missing.
 class TokenSpellings {
  public:
-  explicit TokenSpellings(std::size_t count) : count_(static_cast<std::int64_t>(count)) {}  // so many will come
+  explicit TokenSpellings(std::size_t count) : count_(static_cast<std::int64_t>(count)) {}  // the expected number of tokens
 
-  // A text or number that is there already is an Error.
+  // Throws Error for a text or number that exists already.
   void add(std::string text, std::int64_t number);
 
-  std::int64_t size() const { return static_cast<std::int64_t>(texts_.size()); }  // the largest number, and 1
+  std::int64_t size() const { return static_cast<std::int64_t>(texts_.size()); }  // the largest number + 1
   std::optional<std::int32_t> find(std::string_view text) const;
   bool has(std::int64_t number) const { return number >= 0 && number < size() && has_[static_cast<std::size_t>(number)]; }
   const std::string& text(std::int32_t number) const { return texts_[static_cast<std::size_t>(number)]; }

@@ -9,19 +9,19 @@
 
 namespace trireme::tokenizers {
 
-// The tokens of words that a thread met not long ago, of any models. An entry is a line of the processor's cache.
+// A thread's cache of the tokens of recent words, shared by all models. An entry fills one cache line of the processor.
 class WordCache {
  public:
   static constexpr std::size_t most_tokens = 6;
 
   struct alignas(64) Entry {
     WordKey word;
-    std::uint32_t model = 0;  // 0: none
+    std::uint32_t model = 0;  // 0: empty entry
     std::uint32_t count = 0;
     std::array<std::int32_t, most_tokens> tokens{};
   };
 
-  // Where the word lies, or may be put.
+  // The only entry that may hold the word.
   Entry& entry_of(const WordKey& word) { return entries_[word.hash() >> (64 - bits)]; }
 
  private:

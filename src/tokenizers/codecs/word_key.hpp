@@ -8,16 +8,16 @@
 
 namespace trireme::tokenizers {
 
-// A word of at most 24 bytes as numbers: its bytes, zeros behind them, and its length.
+// A word of at most 24 bytes as integers: its bytes, padded with zeros, and its length.
 struct WordKey {
   static constexpr std::size_t most_bytes = 24;
 
   WordKey() = default;
 
-  // `readable`: bytes from the word's begin on that are there, whatever they are. With 24 of them no length needs a branch.
+  // `readable` is the number of bytes that may be read from the begin of the word. With 24 or more, the copy has no branches.
   WordKey(std::string_view word, std::size_t readable) : bytes(word.size()) {
     if (readable < most_bytes) {
-      word.copy(reinterpret_cast<char*>(parts.data()), word.size());  // that of an empty word may be nowhere
+      word.copy(reinterpret_cast<char*>(parts.data()), word.size());  // an empty word may have no memory
       return;
     }
     static constexpr auto ones_then_zeros = [] {
@@ -37,7 +37,7 @@ struct WordKey {
     return (mixed ^ mixed >> 29) * 0xD6E8FEB86659FD93u;
   }
 
-  // Without branches.
+  // Has no branches.
   friend bool operator==(const WordKey& a, const WordKey& b) {
     const auto differ = [&](std::size_t part) { return a.parts[part] ^ b.parts[part]; };
     return (differ(0) | differ(1) | differ(2) | (a.bytes ^ b.bytes)) == 0;

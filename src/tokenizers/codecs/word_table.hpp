@@ -8,10 +8,10 @@
 
 namespace trireme::tokenizers {
 
-// Words that are a token, and its number.
+// A hash table from words that are a token to the token's number.
 class WordTable {
  public:
-  // Room for so many words.
+  // Reserves space for `count` words.
   explicit WordTable(std::size_t count)
       : tags_(std::bit_ceil(2 * count + 2)), entries_(tags_.size()), shift_(64 - std::countr_zero(tags_.size())) {}
 
@@ -22,7 +22,7 @@ class WordTable {
     entries_[at] = {.word = word, .token = token};
   }
 
-  // -1: the word is no token.
+  // Returns -1 if the word is not a token.
   std::int32_t find(const WordKey& word) const {
     const std::size_t at = place_of(word, word.hash());
     return tags_[at] == 0 ? -1 : entries_[at].token;
@@ -34,7 +34,7 @@ class WordTable {
     std::int32_t token = 0;
   };
 
-  // Never 0, which is a free place.
+  // Never 0, which marks a free place.
   static std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash) | 1; }
 
   std::size_t place_of(const WordKey& word, std::uint64_t hash) const {
@@ -44,7 +44,7 @@ class WordTable {
     return at;
   }
 
-  std::vector<std::uint32_t> tags_;  // part of each word's hash: most words that are no token are told by it alone
+  std::vector<std::uint32_t> tags_;  // a part of each word's hash, which rejects most words that are not a token
   std::vector<Entry> entries_;
   int shift_;
 };

@@ -43,7 +43,7 @@ void add_texts(const nlohmann::json& value, std::set<std::string>& to) {
   }
 }
 
-// What the folder calls special: bos_token and its like.
+// The folder's special tokens: bos_token and so on.
 std::set<std::string> special_tokens(const Location& folder) {
   std::set<std::string> tokens;
   for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
@@ -110,7 +110,7 @@ void add_token(const StoredToken& stored, TextCodecParts& parts) {
     parts.normalizer->normalize(text);
     normalized.content = text.text();
   }
-  require(!normalized.content.empty(), "the added token \"{}\" is empty when it is normalized, and can't be found in texts",
+  require(!normalized.content.empty(), "the added token \"{}\" is empty after normalization, so it can't be found in texts",
           shown(stored.token.content));
   parts.added_in_normalized.add(normalized);
 }

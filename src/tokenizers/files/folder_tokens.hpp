@@ -6,24 +6,24 @@
 #include "tokenizers/codecs/text_codec.hpp"
 #include "trireme/files/location.hpp"
 
-// Tokens that lie beside the vocabulary in JSON.
+// Added tokens, which JSON files list apart from the vocabulary.
 namespace trireme::tokenizers {
 
 struct StoredToken {
   AddedToken token;
-  bool is_normalized = false;  // found in normalized texts
+  bool is_normalized = false;  // searched in normalized text
 };
 
-// {"content": "<s>", "special": true, ...}, whose number stands elsewhere.
+// Reads {"content": "<s>", "special": true, ...}; its number comes from elsewhere.
 StoredToken read_added_token(const ConfigFile& object, std::int64_t number);
 
-// Those of a folder: added_tokens_decoder of its tokenizer_config.json, else its added_tokens.json, as transformers reads them.
+// Reads a folder's added tokens as transformers does: added_tokens_decoder in tokenizer_config.json, or else added_tokens.json.
 std::vector<StoredToken> folder_tokens(const Location& folder);
 
-// Where texts are searched for it; `parts` has its normalizer. A content that is empty when it is normalized is an Error.
+// Adds a token to search for; `parts` must have its normalizer. Throws Error if the token is empty after normalization.
 void add_token(const StoredToken& stored, TextCodecParts& parts);
 
-// Those of the folder that `parts` lacks, each under its own number or as what the vocabulary has there.
+// Adds the folder's tokens with numbers that no added token of `parts` has.
 void add_folder_tokens(const Location& folder, TextCodecParts& parts);
 
 }  // namespace trireme::tokenizers

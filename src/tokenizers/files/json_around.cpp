@@ -57,7 +57,7 @@ std::int32_t read_number(const ConfigFile& part, const char* key) {
   return (*pair)[1].get<std::int32_t>();
 }
 
-// Steps are taken in their order on each token, so what does not fit the order of DecoderOptions is refused.
+// Adds a decoder. Its steps must be in the order in which DecoderOptions applies them; other orders are refused.
 void add_decoder(const ConfigFile& part, DecoderOptions& to, bool& is_fused) {
   const std::string type = part.text("type");
   if (type == "Sequence") {

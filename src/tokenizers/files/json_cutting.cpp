@@ -12,7 +12,7 @@ namespace {
 constexpr const char* normalizers = "BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Prepend, Replace or Sequence";
 constexpr const char* pre_tokenizers = "BertPreTokenizer, ByteLevel, Digits, Metaspace, Sequence or Split";
 
-// As a regular expression that matches it.
+// A regular expression that matches exactly this text.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char character : text) {
@@ -53,7 +53,7 @@ SplitByRegex read_split(const ConfigFile& part) {
   return split;
 }
 
-// One that changes texts comes first: behind others it would change each of their parts.
+// A pre-tokenizer that changes texts must come first: after others it would change each of their parts.
 void check_changes(const ConfigFile& part, const char* key, const PreTokenizerParts& to) {
   if (to.at_begin != nullptr || !to.splitter.is_empty()) part.refuse(key, "what changes texts before all other pre-tokenizers");
 }

@@ -71,7 +71,7 @@ Merges read_merges(const nlohmann::json& merges, const TokenSpellings& spellings
 
 constexpr std::string_view sign_of_space = "\xE2\x96\x81";
 
-// Whether all tokens that have signs of spaces begin with them and have no other.
+// Whether tokens have the sign for spaces only at their begin.
 bool keeps_words_apart(const TokenSpellings& tokens) {
   for (std::int32_t token = 0; token < tokens.size(); ++token) {
     if (!tokens.has(token)) continue;
@@ -122,7 +122,7 @@ ModelParts read_model(const ConfigFile& part, bool is_byte_level) {
                      .fuse_unknown = part.flag_or("fuse_unk", false),
                      .byte_fallback = part.flag_or("byte_fallback", false)};
   if (part.has("unk_token")) {
-    options.unknown = vocabulary.spellings->find(part.text("unk_token"));  // none: an error where it is needed
+    options.unknown = vocabulary.spellings->find(part.text("unk_token"));  // none: encoding throws where it is needed
   }
   if (options.byte_fallback) {
     std::size_t bytes = 0;

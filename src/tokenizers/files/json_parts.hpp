@@ -6,12 +6,13 @@
 #include "files/config_file.hpp"
 #include "tokenizers/codecs/text_codec.hpp"
 
-// The parts of a tokenizer.json, each an object with a "type". What a part asks for and nobody has is an Error that names it.
+// Readers for the parts of a tokenizer.json, each an object with a "type". They throw Error with the name of what is not
+// supported.
 namespace trireme::tokenizers {
 
 std::shared_ptr<const Normalizer> read_normalizer(const ConfigFile& part);
 
-// How texts are cut into words.
+// How texts are split into words.
 struct PreTokenizerParts {
   WordSplitter splitter;
   std::shared_ptr<const Normalizer> at_begin;
@@ -20,17 +21,17 @@ struct PreTokenizerParts {
 };
 PreTokenizerParts read_pre_tokenizer(const ConfigFile& part);
 
-// The vocabulary as it is spelled, and as the bytes that it stands for.
+// The model, and the vocabulary as spellings and as the bytes that they stand for.
 struct ModelParts {
   std::shared_ptr<const TokenSpellings> spellings;
   std::shared_ptr<const TokenSpellings> texts;
   std::shared_ptr<const Model> model;
-  // If not empty: no token goes over the place before such a text, unless it follows another. So words that begin with it can
-  // be encoded one by one.
+  // If not empty, no token spans the place before this text (but may span a run of them). So words that begin with it can be
+  // encoded separately.
   std::string sign_between_words = {};
 };
 ModelParts read_model(const ConfigFile& part, bool is_byte_level);
-// BPE of a vocab.json and the lines of a merges.txt.
+// BPE from a vocab.json and the lines of a merges.txt.
 ModelParts byte_level_bpe(const nlohmann::json& vocabulary, const nlohmann::json& merges, const std::string& path);
 
 void read_post_processor(const ConfigFile& part, TextCodecParts& to);

@@ -23,7 +23,7 @@
 namespace trireme::tokenizers {
 namespace {
 
-// Lines without their ends.
+// The lines of a file without line ends.
 std::vector<std::string> lines_of(const Location& path) {
   std::istringstream text(open_file(path)->content());
   std::vector<std::string> lines;
@@ -34,21 +34,21 @@ std::vector<std::string> lines_of(const Location& path) {
   return lines;
 }
 
-// Unless the folder says more of it.
+// Adds a special token, unless the folder has defined it already.
 void add_special(const char* content, std::int32_t number, TextCodecParts& parts) {
   const auto has_number = [number](const AddedToken& token) { return token.number == number; };
   if (std::ranges::any_of(parts.added, has_number)) return;
   add_token({.token = {.content = content, .number = number, .is_special = true}}, parts);
 }
 
-// A vocab.txt of BERT: a token on each line. Whether it is cased says the folder's tokenizer_config.json.
+// Reads BERT's vocab.txt, one token per line. The folder's tokenizer_config.json says whether it is cased.
 std::shared_ptr<const detail::Codec> read_vocab_txt(const Location& path) {
   std::vector<std::string> lines = lines_of(path);
   while (!lines.empty() && lines.back().empty()) lines.pop_back();
   auto tokens = std::make_shared<TokenSpellings>(lines.size());
   const auto refuse = [&](const std::string& what) {
     throw Error({.code = ErrorCode::corrupt_file,
-                 .message = fmt::format("a vocabulary of WordPiece has a fault in line {}: {}", tokens->size() + 1, what),
+                 .message = fmt::format("a WordPiece vocabulary is wrong in line {}: {}", tokens->size() + 1, what),
                  .path = path.string()});
   };
   for (std::string& line : lines) {
@@ -60,7 +60,7 @@ std::shared_ptr<const detail::Codec> read_vocab_txt(const Location& path) {
     const auto number = tokens->find(token);
     if (!number) {
       throw Error({.code = ErrorCode::corrupt_file,
-                   .message = fmt::format("a vocabulary of WordPiece has no token {}", token),
+                   .message = fmt::format("a WordPiece vocabulary has no token {}", token),
                    .path = path.string()});
     }
     return *number;
@@ -116,7 +116,7 @@ bool is_read(const Location& folder) {
          has_gpt2(folder);
 }
 
-// The first file of a folder that belongs to some tokenizer by its name; empty: there is none.
+// The first file in a folder whose name looks like a tokenizer's; empty if there is none.
 std::string file_of_tokenizer(const Location& folder) {
   constexpr std::array<std::string_view, 8> begins{"added_tokens", "merges", "sentencepiece", "special_tokens_map",
                                                    "spiece",       "tekken", "tokeniz",       "vocab"};
@@ -144,7 +144,7 @@ std::string file_of_tokenizer(const Location& folder) {
                              "tokenizer, or that texts are bytes"});
 }
 
-// Meta's folders call a file of tiktoken tokenizer.model.
+// Reads a tokenizer.model of sentencepiece. In Meta's own folders a file of this name is a tiktoken file, which is refused.
 std::shared_ptr<const detail::Codec> read_model_file(const Location& path) {
   const auto file = open_file(path);
   std::string begin(std::min<std::size_t>(file->size(), 1024), '\0');
@@ -153,7 +153,7 @@ std::shared_ptr<const detail::Codec> read_model_file(const Location& path) {
     throw Error({.code = ErrorCode::invalid_argument, .message = message, .path = path.string(), .hint = hint});
   };
   if (begin.starts_with("version https://git-lfs")) {
-    refuse("the file is a pointer of Git LFS, and not the tokenizer itself", "fetch the files of the folder by git lfs pull");
+    refuse("the file is a Git LFS pointer instead of the tokenizer", "fetch the files of the folder by git lfs pull");
   }
   if (is_tiktoken_line(std::string_view(begin).substr(0, begin.find_first_of("\r\n")))) {
     refuse(

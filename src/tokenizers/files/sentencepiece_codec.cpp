@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view sign_of_space = "\xE2\x96\x81";
 
-// Kudo and Richardson 2018, arXiv 1808.06226.
+// A sentencepiece model (Kudo and Richardson 2018, arXiv 1808.06226).
 class SentencePieceCodec : public detail::Codec {
  public:
   explicit SentencePieceCodec(const Location& path) {
@@ -46,7 +46,7 @@ class SentencePieceCodec : public detail::Codec {
     doubles_space_ = processor_.EncodeAsPieces(" a") != processor_.EncodeAsPieces("a");
     read_config(path.parent() / "tokenizer_config.json");
     if (!begins_each_part_ || doubles_space_) {
-      // What follows counts more: normalizer_spec.add_dummy_prefix is false.
+      // Appending this field overrides an earlier one: normalizer_spec.add_dummy_prefix = false.
       constexpr std::string_view without_first_space("\x1A\x02\x18\x00", 4);
       load(std::string(model).append(without_first_space), path, going_on_.emplace());
     }
@@ -120,7 +120,7 @@ class SentencePieceCodec : public detail::Codec {
   void read_config(const Location& path) {
     if (!is_there(path)) return;
     const ConfigFile config(path, "a tokenizer's config");
-    // The defaults of transformers.
+    // These are the defaults of transformers.
     const std::string type = config.text_or("tokenizer_class", "");
     adds_begin_ = config.flag_or("add_bos_token", type.find("Llama") != std::string::npos);
     adds_end_ = config.flag_or("add_eos_token", type.find("T5") != std::string::npos);
@@ -129,10 +129,10 @@ class SentencePieceCodec : public detail::Codec {
     if (adds_end_ && processor_.eos_id() < 0) config.refuse("add_eos_token", "false, as the model has no such token");
   }
 
-  // How many signs of spaces the first piece loses, as sentencepiece decodes.
+  // How many signs of spaces sentencepiece removes from the first piece when decoding.
   enum class Strips { none, one, all };
 
-  // What becomes of the model's own pieces tells it.
+  // Finds it out by decoding pieces of the model.
   Strips find_strips() const {
     const auto decoded = [this](const std::vector<int>& pieces) { return processor_.DecodeIds(pieces); };
     for (int piece = 0; piece < processor_.GetPieceSize(); ++piece) {
@@ -188,14 +188,14 @@ class SentencePieceCodec : public detail::Codec {
   }
 
   sentencepiece::SentencePieceProcessor processor_;
-  // Without a space before a text: of what follows an added or special token, where it does not count as the begin of a text
-  // or has one. None: that makes no difference.
+  // The same model without a space before a text, for text after an added or special token that does not count as the begin of
+  // a text or already has a space. std::nullopt if that makes no difference.
   std::optional<sentencepiece::SentencePieceProcessor> going_on_;
-  std::map<std::int32_t, AddedToken> added_;  // of the folder, in place of pieces of the same number
-  AddedTokenFinder finder_;                   // of these and of the model's own special ones
+  std::map<std::int32_t, AddedToken> added_;  // the folder's tokens, which replace pieces of the same number
+  AddedTokenFinder finder_;                   // finds these and the model's special tokens
   std::int64_t size_ = 0;
-  bool doubles_space_ = false;    // a text that begins with a space gets another one
-  bool begins_each_part_ = true;  // what follows an added token begins as a text does
+  bool doubles_space_ = false;    // whether a text that begins with a space gets another one
+  bool begins_each_part_ = true;  // whether text after an added token counts as the begin of a text
   bool adds_begin_ = false;
   bool adds_end_ = false;
   Strips strips_ = Strips::none;

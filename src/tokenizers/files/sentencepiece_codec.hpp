@@ -7,7 +7,7 @@
 
 namespace trireme::tokenizers {
 
-// A tokenizer.model of sentencepiece. What stands around texts and what is added to its tokens says the folder.
+// Reads a sentencepiece tokenizer.model. Its folder defines the tokens around texts and added tokens.
 std::shared_ptr<const detail::Codec> read_sentencepiece(const Location& path);
 
 }  // namespace trireme::tokenizers

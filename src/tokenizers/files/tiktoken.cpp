@@ -55,7 +55,7 @@ void add_line(std::string_view line, std::size_t number, const std::string& path
   }
 }
 
-// Two neighbours are merged where they are a token together, by its number.
+// Two tokens merge if their concatenation is a token; its number is the rank.
 Merges merges_of(const TokenSpellings& tokens) {
   struct Pair {
     std::int32_t left, right, whole;
@@ -105,7 +105,7 @@ std::shared_ptr<const detail::Codec> tiktoken_codec(const std::vector<std::strin
             "the special token \"{}\" of {} has the number {}, which must be free and below 2^24", content, path, number);
     const AddedToken token{.content = content, .number = number, .is_special = true};
     for (const AddedToken& other : parts.added) {
-      require(other.number != number, "the special tokens \"{}\" and \"{}\" of {} have the number {} both", other.content,
+      require(other.number != number, "the special tokens \"{}\" and \"{}\" of {} have the same number, {}", other.content,
               content, path, number);
     }
     parts.added.push_back(token);

@@ -10,10 +10,10 @@
 
 namespace trireme::tokenizers {
 
-// A token in base64, a space and its number.
+// Whether a line is a token in base64, a space and a number.
 bool is_tiktoken_line(std::string_view line);
 
-// Of the lines of a file of tiktoken, which messages call `path`.
+// A codec from the lines of a tiktoken file. `path` is used in errors.
 std::shared_ptr<const detail::Codec> tiktoken_codec(const std::vector<std::string>& lines, const std::string& path,
                                                     const TiktokenOptions& options);
 

@@ -12,7 +12,7 @@
 namespace trireme::tokenizers {
 namespace {
 
-// All tokens that texts are searched for.
+// Adds all tokens that are searched for in texts.
 void add_tokens(const ConfigFile& file, TextCodecParts& to) {
   for (const ConfigFile& each : file.objects("added_tokens")) {
     const std::int64_t number = each.integer("id", 0);
@@ -44,7 +44,7 @@ void check_template(const ConfigFile& file, const TextTemplate& pieces, const Te
 std::shared_ptr<const detail::Codec> read_tokenizer_json(const Location& path) {
   const ConfigFile file(path, "a tokenizer");
   TextCodecParts parts;
-  // Truncation and padding are what a caller asks for, not of the tokenizer.
+  // Truncation and padding are up to the caller.
   file.ignore({"version", "truncation", "padding"});
   PreTokenizerParts cutting;
   if (file.has("pre_tokenizer")) cutting = read_pre_tokenizer(ConfigFile(file, "pre_tokenizer"));

@@ -7,7 +7,7 @@
 
 namespace trireme::tokenizers {
 
-// A tokenizer.json of Hugging Face's tokenizers.
+// Reads a tokenizer.json of Hugging Face's tokenizers.
 std::shared_ptr<const detail::Codec> read_tokenizer_json(const Location& path);
 
 }  // namespace trireme::tokenizers

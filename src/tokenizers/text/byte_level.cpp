@@ -9,8 +9,8 @@ namespace {
 
 constexpr char32_t end_of_alphabet = 0x144;
 
-// The byte of each character below that, or -1: bytes that Latin 1 shows stand for themselves, the others follow from U+0100
-// on.
+// The byte of each character below end_of_alphabet, or -1. Bytes that are visible in Latin-1 stand for themselves; the others
+// are numbered from U+0100 on.
 constexpr std::array<int, end_of_alphabet> alphabet() {
   std::array<int, end_of_alphabet> bytes{};
   bytes.fill(-1);

@@ -6,8 +6,8 @@
 
 namespace trireme::tokenizers {
 
-// The bytes that GPT-2's way of spelling stands for, in which every byte is a visible character: "Ġworld" is " world". None:
-// there are other characters in it.
+// Decodes GPT-2's spelling of bytes, in which each byte is a visible character: "Ġworld" is " world". std::nullopt if it has
+// other characters.
 std::optional<std::string> bytes_of_spelling(std::string_view spelling);
 
 }  // namespace trireme::tokenizers

@@ -5,7 +5,7 @@
 namespace trireme::tokenizers {
 namespace {
 
-// Ranges of characters beyond ASCII, as tests/reference/generator/tokenizer_files.py finds them.
+// Ranges of non-ASCII characters, computed by tests/reference/generator/tokenizer_files.py.
 constexpr auto other_ranges = std::to_array<CharacterRange>(
     {{0x80, 0x9F},       {0xAD, 0xAD},       {0x600, 0x605},      {0x61C, 0x61C},     {0x6DD, 0x6DD},     {0x70F, 0x70F},
      {0x180E, 0x180E},   {0x200B, 0x200F},   {0x202A, 0x202E},    {0x2060, 0x2064},   {0x2066, 0x206F},   {0xE000, 0xF8FF},

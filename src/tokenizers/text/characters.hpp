@@ -14,10 +14,10 @@ inline bool lies_in(std::span<const CharacterRange> ranges, char32_t character) 
   return after != ranges.begin() && character <= std::prev(after)->last;
 }
 
-// What BERT's rules ask of a character, as Unicode 8 has it: what came later is none of these.
-bool is_other(char32_t character);        // control, format and private use, but for tab, newline and carriage return
-bool is_nonspacing(char32_t character);   // an accent, say
-bool is_punctuation(char32_t character);  // all signs of ASCII too
-bool is_white_space(char32_t character);  // of any version of Unicode
+// The classes of characters for BERT's rules, by Unicode 8; newer characters are in none of them.
+bool is_other(char32_t character);        // control, format and private use, except tab, newline, carriage return
+bool is_nonspacing(char32_t character);   // for example an accent
+bool is_punctuation(char32_t character);  // also all ASCII symbols
+bool is_white_space(char32_t character);  // by any version of Unicode
 
 }  // namespace trireme::tokenizers

@@ -11,7 +11,7 @@
 
 namespace trireme::tokenizers {
 
-// Rewrites a text before it is cut. Thread-safe.
+// Rewrites a text before it is split into words. Thread-safe.
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
@@ -29,10 +29,10 @@ class NormalizerSequence : public Normalizer {
   std::vector<std::shared_ptr<const Normalizer>> steps_;
 };
 
-// Puts a text before each that is not empty.
+// Prepends a text to non-empty texts.
 class Prepend : public Normalizer {
  public:
-  // `unless_there`: not before one that begins with it.
+  // With `unless_there`, not to texts that begin with it.
   Prepend(std::string text, bool unless_there) : text_(std::move(text)), unless_there_(unless_there) {}
   void normalize(TracedText& text) const override;
 
@@ -52,15 +52,15 @@ class Replace : public Normalizer {
   std::string instead_;
 };
 
-// The normal forms of Unicode, with the characters that Unicode 9 knows.
+// Unicode normal forms, for the characters of Unicode 9.
 enum class UnicodeForm { nfc, nfd, nfkc, nfkd };
 std::shared_ptr<const Normalizer> unicode_normalizer(UnicodeForm form);
 std::shared_ptr<const Normalizer> lowercase_normalizer();
 
 struct BertNormalizerOptions {
-  bool clean_text = true;  // without control characters, all white space as " "
+  bool clean_text = true;  // removes control characters, replaces white space by " "
   bool handle_chinese_chars = true;
-  std::optional<bool> strip_accents = {};  // as lowercase
+  std::optional<bool> strip_accents = {};  // default: as `lowercase`
   bool lowercase = true;
 };
 std::shared_ptr<const Normalizer> bert_normalizer(const BertNormalizerOptions& options);

@@ -18,10 +18,10 @@ std::string message_of(int code) {
   return reinterpret_cast<const char*>(text.data());
 }
 
-// Of a thread: where its matches are told.
+// A thread's buffers for matches.
 struct Results {
   Results() : data(pcre2_match_data_create(1, nullptr)), context(pcre2_match_context_create(nullptr)) {
-    // Long runs of one kind take many steps and are no fault; an expression that takes for ever is one.
+    // High enough for long runs of one kind of character, but stops an expression that would take forever.
     pcre2_set_match_limit(context, 200'000'000);
     stack = pcre2_jit_stack_create(32 << 10, 64 << 20, nullptr);
     pcre2_jit_stack_assign(context, nullptr, stack);
@@ -61,7 +61,7 @@ struct Regex::Code {
                    .message = fmt::format("a tokenizer's regular expression can't be compiled: {}", message_of(error)),
                    .had = pattern});
     }
-    is_compiled = pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;  // else it is interpreted
+    is_compiled = pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;  // otherwise it is interpreted
   }
   ~Code() { pcre2_code_free(code); }
   Code(const Code&) = delete;
@@ -85,7 +85,7 @@ bool Regex::Match::next() {
   if (regex.code_->is_compiled) {
     found = pcre2_jit_match(regex.code_->code, subject, text.size(), from, options, results.data, results.context);
   }
-  if (found == PCRE2_ERROR_JIT_STACKLIMIT) {  // or there is no compiled code
+  if (found == PCRE2_ERROR_JIT_STACKLIMIT) {  // the JIT stack is too small, or there is no JIT code
     found = pcre2_match(regex.code_->code, subject, text.size(), from, options | PCRE2_NO_JIT, results.data, results.context);
   }
   if (found == PCRE2_ERROR_NOMATCH) return false;

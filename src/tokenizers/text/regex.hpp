@@ -8,11 +8,10 @@
 
 namespace trireme::tokenizers {
 
-// The library that a regular expression is written for, and whose meaning it keeps. What PCRE2 understands differently is an
-// Error.
+// The library that a regular expression is written for. Its meaning is kept; parts that PCRE2 treats differently throw Error.
 enum class RegexRules {
-  oniguruma,  // tokenizer.json: ^ and $ are ends of lines
-  rust,       // tiktoken: they are ends of the text
+  oniguruma,  // tokenizer.json: ^ and $ match at ends of lines
+  rust,       // tiktoken: they match at the ends of the text
 };
 
 // Thread-safe.
@@ -20,7 +19,7 @@ class Regex {
  public:
   Regex(const std::string& pattern, RegexRules rules);
 
-  // Calls visit(Range) for each match that is not empty, from left to right. The text is valid UTF-8.
+  // Calls visit(Range) for each non-empty match, from left to right. The text must be valid UTF-8.
   template <typename Visit>
   void for_matches(std::string_view text, const Visit& visit) const {
     Match match(*this, text);

@@ -9,22 +9,22 @@
 namespace trireme::tokenizers {
 namespace {
 
-// Unicode's White_Space. PCRE2's \s has U+180E too.
+// Unicode's White_Space. PCRE2's \s also matches U+180E.
 constexpr std::string_view white_space =
     R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
-// What Oniguruma's \\w has.
+// The characters of Oniguruma's \\w.
 constexpr std::string_view word_character =
     R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
 
-// Whether it ends with {3} or {1,3}, and not with the braces of a property.
+// Whether the pattern ends with a count, {3} or {1,3}, rather than with the braces of a property.
 bool ends_with_count(const std::string& pattern) {
   const std::size_t open = pattern.rfind('{');
   if (open == std::string::npos || open == 0) return false;
   return pattern.find_first_not_of("0123456789,", open + 1) == pattern.size() - 1;
 }
 
-// \\p{...} of which `at` is the p; moves it to the end. PCRE2 takes the name of a script for all characters that are used in
-// it.
+// Translates \\p{...}; `at` is the place of the p and moves to the end. In PCRE2 a script's name matches all characters that
+// are used in the script.
 std::string property(const std::string& pattern, std::size_t& at) {
   static constexpr std::string_view categories =
       " C Cc Cf Cn Co Cs L Ll Lm Lo Lt Lu M Mc Me Mn N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs Any ";
@@ -53,7 +53,7 @@ std::string pattern_for_pcre2(const std::string& pattern, RegexRules rules) {
     const char character = pattern[at];
     if (character != '\\') {
       if (in_class) {
-        // Oniguruma knows classes within classes and their intersections.
+        // Oniguruma supports nested classes and intersections, which PCRE2 does not.
         if (character == '[') refuse("[ within a class");
         if (character == '&' && pattern.compare(at, 2, "&&") == 0) refuse("&& within a class");
         if (character == ']') in_class = false;

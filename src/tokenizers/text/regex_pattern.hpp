@@ -6,7 +6,7 @@
 
 namespace trireme::tokenizers {
 
-// A pattern as PCRE2 takes it, with the same meaning. What has none is an Error.
+// Translates a pattern to one with the same meaning in PCRE2. Throws Error if there is none.
 std::string pattern_for_pcre2(const std::string& pattern, RegexRules rules);
 
 }  // namespace trireme::tokenizers

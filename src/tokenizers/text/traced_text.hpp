@@ -13,16 +13,16 @@
 
 namespace trireme::tokenizers {
 
-// A part of a text that may have been rewritten, and, where it is traced, the bytes of the whole text that each of its bytes
-// comes from. Of one that has not been rewritten these follow from its place.
+// A part of a text, possibly rewritten. If it is traced, it knows for each of its bytes the source: a range of bytes in the
+// whole text. Without rewriting, sources follow from the place.
 class TracedText {
  public:
-  // The bytes of the whole text from `begin` on, as they are. Refers to them.
+  // The unchanged bytes of the whole text from `begin` on. Keeps a reference to them.
   TracedText(std::string_view part, std::int64_t begin, bool is_traced) : text_(part), begin_(begin), is_traced_(is_traced) {
     if (begin == 0 && !part.empty()) of_first_ = std::min(part.size(), size_of_character(part[0]));
   }
 
-  // A part of another one, to which it refers.
+  // A part of another TracedText. Keeps a reference to it.
   TracedText(const TracedText& whole, const Range& part)
       : text_(whole.text_.substr(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.count()))),
         begin_(whole.begin_ + part.begin),
@@ -36,7 +36,7 @@ class TracedText {
   // Whether the byte comes from the first character of the whole text, traced or not.
   bool comes_from_first(std::int64_t place) const { return static_cast<std::size_t>(place) < of_first_; }
 
-  // Of the whole text.
+  // The source of the bytes [begin, end) in the whole text.
   Range source(std::int64_t begin, std::int64_t end) const {
     if (sources_.empty()) return {.begin = begin_ + begin, .end = begin_ + end};
     Range all = sources_[static_cast<std::size_t>(begin)];
@@ -47,7 +47,7 @@ class TracedText {
     return all;
   }
 
-  // What a part of it becomes, piece by piece.
+  // Builds the rewritten text piece by piece.
   class Rewriter {
    public:
     explicit Rewriter(const TracedText& from) : from_(from) {}
@@ -58,7 +58,7 @@ class TracedText {
       if (!from_.is_traced_) return;
       for (std::size_t at = begin; at < end; ++at) sources_.push_back(source(at, at + 1));
     }
-    // `instead` of these bytes.
+    // Replaces these bytes by `instead`.
     void replace(std::size_t begin, std::size_t end, std::string_view instead) {
       if (of_first_ == size_ && begin < from_.of_first_) of_first_ += instead.size();
       append(instead, instead.size());
@@ -73,15 +73,15 @@ class TracedText {
     Range source(std::size_t begin, std::size_t end) const {
       return from_.source(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end));
     }
-    // Where text that is put in at `at` comes from: a space put before "Hello" comes from the H. At the end of the text it
-    // comes from the last character.
+    // The source of text inserted at `at`: the next character, for example the H for a space before "Hello"; at the end of the
+    // text, the last character.
     Range character_from(std::size_t at) const {
       if (at < from_.text_.size()) return source(at, at + size_of_character(from_.text_[at]));
       return at == 0 ? Range{.begin = from_.begin_, .end = from_.begin_} : source(at - 1, at);
     }
 
-    // A few bytes are copied without a call of memcpy(). `readable`: bytes from their begin on that are there, whatever they
-    // are.
+    // Copies a few bytes without a call of memcpy(). `readable` is the number of bytes that may be read from the begin of
+    // `more`.
     void append(std::string_view more, std::size_t readable) {
       const std::size_t bytes = more.size();
       if (text_.size() - size_ < bytes + few)
@@ -103,8 +103,8 @@ class TracedText {
 
     const TracedText& from_;
     std::string text_;
-    std::size_t size_ = 0;      // of it that is written
-    std::size_t of_first_ = 0;  // of these, at the begin
+    std::size_t size_ = 0;      // bytes of text_ that are written
+    std::size_t of_first_ = 0;  // how many of them come from the first character of the whole text
     std::vector<Range> sources_;
   };
 
@@ -120,7 +120,7 @@ class TracedText {
   TracedText& operator=(const TracedText&) = delete;
 
  private:
-  // How many of these bytes come from the first character of the whole text.
+  // How many of the bytes [begin, end) come from the first character of the whole text.
   std::size_t of_first_in(std::size_t begin, std::size_t end) const {
     return std::min(end, std::max(of_first_, begin)) - begin;
   }

@@ -10,9 +10,9 @@
 namespace trireme::tokenizers {
 namespace {
 
-// How many of the bytes that `first` begins a character with belong to it, at most all: Unicode's table 3-7.
+// The length of a UTF-8 character by its first byte, and the range of its second byte: Unicode's table 3-7.
 struct Sequence {
-  std::size_t bytes = 0;  // 0: begins no character
+  std::size_t bytes = 0;  // 0: the byte begins no character
   unsigned char least_second = 0x80;
   unsigned char largest_second = 0xBF;
 };
@@ -30,9 +30,9 @@ Sequence sequence_of(unsigned char first) {
 }
 
 struct Prefix {
-  std::size_t bytes;  // that may be of one character, at least 1
-  bool is_whole;      // they are a character
-  bool is_cut;        // the text ends within it
+  std::size_t bytes;  // how many bytes belong together, at least 1
+  bool is_whole;      // they are a whole character
+  bool is_cut;        // the text ends inside the character
 };
 
 Prefix prefix_of(std::string_view text) {

@@ -8,16 +8,16 @@
 
 namespace trireme::tokenizers {
 
-// The place of the first byte that is no UTF-8, or the size of the text.
+// The place of the first byte that is not valid UTF-8, or the size of the text.
 std::size_t first_invalid(std::string_view text);
 
-// The bytes of the character that begins here, in valid UTF-8.
+// The size in bytes of the character that begins with `first`, in valid UTF-8.
 inline std::size_t size_of_character(char first) {
   const auto byte = static_cast<unsigned char>(first);
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
 
-// The character that begins here, in valid UTF-8.
+// The character that begins at `text`, in valid UTF-8.
 inline char32_t character_at(const char* text) {
   const auto byte = [text](int at) { return static_cast<char32_t>(static_cast<unsigned char>(text[at])); };
   const auto rest = [&byte](int at) { return byte(at) & 0x3F; };
@@ -31,15 +31,14 @@ inline char32_t character_at(const char* text) {
 
 void append_character(char32_t character, std::string& to);
 
-// With U+FFFD for each longest part of a character that is not whole, and each byte that begins none.
+// Replaces each truncated character and each invalid byte by U+FFFD.
 std::string valid(std::string_view text);
 
 inline std::string_view part_of(std::string_view text, const Range& place) {
   return text.substr(static_cast<std::size_t>(place.begin), static_cast<std::size_t>(place.count()));
 }
 
-// The first place from `from` on of a text that is not empty, or npos. find() compares by memcmp(), whose call takes longer
-// than to compare a few bytes here.
+// The first place of a non-empty text from `from` on, or npos. Faster than find() for short texts, which calls memcmp().
 inline std::size_t next_of(std::string_view wanted, std::string_view text, std::size_t from) {
   while (true) {
     const std::size_t at = text.find(wanted[0], from);
@@ -51,13 +50,13 @@ inline std::size_t next_of(std::string_view wanted, std::string_view text, std::
   }
 }
 
-// A place in valid UTF-8, to whole characters.
+// Widens a place in valid UTF-8 to whole characters.
 Range widened(Range place, std::string_view text);
 
-// For messages: what is no printable text as \x00.
+// A text for messages, with unprintable bytes as \x00.
 std::string shown(std::string_view text);
 
-// How many bytes at the end may begin a character.
+// The number of bytes at the end that may be the begin of a character.
 std::size_t size_of_unfinished(std::string_view text);
 
 }  // namespace trireme::tokenizers

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t characters = 0x110000;
 
-// Those that Unicode has composed, decomposed or reordered since version 9 only, as
-// tests/reference/generator/tokenizer_files.py finds them: the tokenizers of others leave them as they are.
+// Characters that Unicode composes, decomposes or reorders only since a version after 9. Other tokenizers leave them unchanged.
+// Computed by tests/reference/generator/tokenizer_files.py.
 constexpr auto later_ranges = std::to_array<CharacterRange>(
     {{0x7FD, 0x7FD},     {0x898, 0x89F},     {0x8CA, 0x8D3},     {0x9FE, 0x9FE},     {0xC3C, 0xC3C},     {0xD3B, 0xD3C},
      {0xEBA, 0xEBA},     {0x1715, 0x1715},   {0x1ABF, 0x1ACE},   {0x1DF6, 0x1DFA},   {0x32FF, 0x32FF},   {0xA7F2, 0xA7F4},
@@ -37,7 +37,7 @@ using Characters = std::vector<utf8proc_int32_t>;
 
 int combining_class(utf8proc_int32_t character) { return utf8proc_get_property(character)->combining_class; }
 
-// `from`, valid UTF-8, in its normal form. utf8proc's own way to bring marks into their order takes the square of their number.
+// Writes the normal form of `from`, valid UTF-8. Sorts marks itself, since utf8proc's sort is quadratic in their number.
 void normal_form(std::string_view from, int options, Characters& to) {
   const auto option = static_cast<utf8proc_option_t>(options);
   to.clear();
@@ -58,7 +58,7 @@ void normal_form(std::string_view from, int options, Characters& to) {
   to.resize(static_cast<std::size_t>(utf8proc_normalize_utf32(to.data(), std::ssize(to), option)));
 }
 
-// What a form does to characters.
+// How a normal form treats characters.
 struct FormTable {
   explicit FormTable(UnicodeForm form) {
     const int options = options_of(form);
@@ -77,7 +77,7 @@ struct FormTable {
       normal_form(text, options, found);
       if (found.size() != 1 || static_cast<char32_t>(found[0]) != character) changes[character] = true;
       if (!composes || is_hangul) continue;
-      // What joins the character before it.
+      // Characters that combine with the previous one.
       normal_form(text, UTF8PROC_STABLE | UTF8PROC_DECOMPOSE, found);
       for (std::size_t at = 1; at < found.size(); ++at) joins[static_cast<std::size_t>(found[at])] = true;
     }
@@ -99,14 +99,14 @@ struct FormTable {
     }
   }
 
-  std::bitset<characters> changes;    // or may, behind others
-  std::bitset<characters> continues;  // what begins before it: where it changes, so may the characters before it
+  std::bitset<characters> changes;    // change, or may change after others
+  std::bitset<characters> continues;  // continue the previous character: if they change, that may change too
 
  private:
   std::bitset<characters> joins;
 };
 
-// In whole characters.
+// The number of equal bytes at the begin, in whole characters.
 std::size_t same_at_begin(std::string_view a, std::string_view b) {
   std::size_t same = 0;
   while (same < a.size()) {
@@ -154,14 +154,14 @@ class UnicodeNormalizer : public Normalizer {
     Characters found;
     std::string segment;
     while (at < text.size()) {
-      // The character before it, which it may join, or itself, and what continues that.
+      // The segment: the previous character, if this one may join it, or this one, and the characters that continue it.
       const std::size_t begin = before;
       std::size_t end = begin + size_of_character(text[begin]);
       while (end < text.size() && continues(text, end)) end += size_of_character(text[end]);
       normal_form(text.substr(begin, end - begin), options_, found);
       segment.clear();
       for (const auto character : found) append_character(static_cast<char32_t>(character), segment);
-      // What is the same at both ends stays what it was.
+      // Keeps what is equal at both ends, with its sources.
       const std::string_view was = text.substr(begin, end - begin);
       const std::size_t head = same_at_begin(was, segment);
       const std::size_t tail = same_at_end(was.substr(head), std::string_view(segment).substr(head));
@@ -185,7 +185,8 @@ class UnicodeNormalizer : public Normalizer {
     return changes(text, at) && table_.continues[character_at(text.data() + at)];
   }
 
-  // The first character from `at` on that changes; `before`: the one before it that it may join, else itself.
+  // The first character from `at` on that changes. Sets `before` to the previous character if it may join that, otherwise to
+  // itself.
   std::size_t next_change(std::string_view text, std::size_t at, std::size_t& before) const {
     before = at;
     while (at < text.size() && !changes(text, at)) {
@@ -217,7 +218,7 @@ class LowercaseNormalizer : public Normalizer {
       if (is_ascii) {
         lower += static_cast<char>(text[at] | 0x20);
       } else if (character == 0x130) {
-        lower = "i\xCC\x87";  // the one that becomes two
+        lower = "i\xCC\x87";  // the only character that becomes two
       } else {
         append_character(static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(character))), lower);
       }
@@ -245,7 +246,7 @@ bool is_chinese(char32_t character) {
   return lies_in(blocks, character);
 }
 
-// Devlin et al. 2018, arXiv 1810.04805.
+// BERT's normalization (Devlin et al. 2018, arXiv 1810.04805).
 class BertNormalizer : public Normalizer {
  public:
   explicit BertNormalizer(const BertNormalizerOptions& options)

@@ -12,7 +12,7 @@
 
 namespace trireme::tokenizers {
 
-// Cuts at each match, which is a part itself. `drops_others`: what lies between matches is left out.
+// Splits a text into matches and the text between them; with `drops_others` drops the text between.
 struct SplitByRegex {
   Regex regex;
   bool drops_others = false;
@@ -30,14 +30,15 @@ struct SplitByRegex {
   }
 };
 
-// Each of these texts begins a part, as the U+2581 of sentencepiece begins a word. `runs`: neighbours begin one together.
+// Splits before each occurrence of `begin`, such as sentencepiece's U+2581, which begins words. With `runs`, adjacent
+// occurrences begin one part together.
 struct SplitBefore {
   std::string begin;
   bool runs = false;
 
   template <typename Visit>
   void split(std::string_view text, const Visit& visit) const {
-    std::size_t done = 0, behind = 0;  // the last of them
+    std::size_t done = 0, behind = 0;  // begin of the part, end of the last occurrence
     for (std::size_t at = next_of(begin, text, 0); at != std::string_view::npos; at = next_of(begin, text, behind)) {
       const bool begins_part = at > done && !(runs && at == behind);
       behind = at + begin.size();
@@ -50,7 +51,7 @@ struct SplitBefore {
   }
 };
 
-// Words between white space, of which every punctuation character is one.
+// Splits at white space; each punctuation character is a word of its own.
 struct SplitLikeBert {
   template <typename Visit>
   void split(std::string_view text, const Visit& visit) const {
@@ -74,7 +75,7 @@ struct SplitLikeBert {
   }
 };
 
-// Cuts a text into words by one rule after the other.
+// Splits a text into words: each rule splits the parts of the previous one.
 class WordSplitter {
  public:
   using Rule = std::variant<SplitByRegex, SplitBefore, SplitLikeBert>;

@@ -52,7 +52,7 @@ concept BatchLoader = requires(const L& loader, std::int64_t step) {
   { loader.samples_per_epoch() } -> std::convertible_to<std::int64_t>;
 };
 
-// Makes the compiler say in one line what a type lacks to be a loader.
+// Gives a one-line compiler error that names what a type lacks to be a loader.
 template <typename L>
 constexpr void require_batch_loader() {
   constexpr bool loads = requires(const L& loader, std::int64_t step) { loader.load(step), loader.load(step, step); };

@@ -19,8 +19,8 @@ class Codec;
 }
 
 struct EncodeOptions {
-  bool add_special_tokens = true;    // what the tokenizer puts around a text, as <|begin_of_text|> or [CLS] and [SEP]
-  bool parse_special_tokens = true;  // "<|eot_id|>" in the text is the token of that name; false: text as any other
+  bool add_special_tokens = true;    // adds the tokenizer's tokens around a text: <|begin_of_text|>, or [CLS] and [SEP]
+  bool parse_special_tokens = true;  // encodes "<|eot_id|>" in the text as this token; false: as ordinary text
 };
 
 struct DecodeOptions {
@@ -29,38 +29,38 @@ struct DecodeOptions {
 
 struct Encoding {
   std::vector<std::int32_t> tokens;
-  // Of each token, the bytes of the text that it stands for, widened to whole characters. Empty: one that was added.
+  // For each token, its bytes in the text, widened to whole characters; empty for an added token.
   std::vector<Range> offsets;
-  // Of each token, 0 or 1: the text of a pair that it is of, as BERT's token types are.
+  // For each token, its text in a pair, 0 or 1: BERT's token types.
   std::vector<std::int32_t> types;
 };
 
-// From text to tokens and back. A value; may be used by several threads at once.
+// Converts text to tokens and back. Copies are cheap. Several threads may use one tokenizer concurrently.
 //
 //   const auto tokenizer = tokenizers::read_tokenizer("Llama-3.2-1B");
 //   const auto tokens = tokenizer.encode("Hello, world");
 //   const auto text = tokenizer.decode(tokens, {.skip_special_tokens = true});
 //
-// Texts are UTF-8: what is none is an Error that names the byte, but for bytes().
+// Text must be UTF-8, otherwise encode() throws Error that names the byte; bytes() accepts any text.
 class Tokenizer {
  public:
-  // Every byte is a token.
+  // A tokenizer with one token per byte.
   static Tokenizer bytes();
 
   std::vector<std::int32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
   Encoding encode_with_offsets(std::string_view text, const EncodeOptions& options = {}) const;
-  // Two texts that belong together, as BERT reads them. Offsets are each of its own text. A tokenizer that says nothing of
-  // pairs puts one behind the other.
+  // Encodes a pair of texts, as for BERT. Offsets are relative to each token's own text. A tokenizer without a rule for pairs
+  // concatenates them.
   Encoding encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options = {}) const;
 
-  // What is no UTF-8 becomes U+FFFD, but for bytes(). A number that no token has is left out, as models may have more rows than
-  // their tokenizer has tokens; one below 0 is an Error.
+  // Replaces invalid UTF-8 by U+FFFD, except for bytes(). Skips unknown numbers, since a model may have more rows than its
+  // tokenizer has tokens. Throws Error for a number below 0.
   std::string decode(std::span<const std::int32_t> tokens, const DecodeOptions& options = {}) const;
 
-  bool is_of_bytes() const;  // bytes()
+  bool is_of_bytes() const;  // whether it is bytes()
 
-  std::int64_t vocabulary_size() const;  // the largest number of a token, and 1
-  // The number of a token that is spelled as in the tokenizer's file; none: there is no such token.
+  std::int64_t vocabulary_size() const;  // the largest token number + 1
+  // The number of a token, spelled as in the tokenizer's file; std::nullopt if there is no such token.
   std::optional<std::int32_t> find(std::string_view token) const;
   std::string spelling(std::int32_t token) const;
   bool is_special(std::int32_t token) const;
@@ -73,7 +73,7 @@ class Tokenizer {
   std::shared_ptr<const detail::Codec> codec_;
 };
 
-// Decodes token by token, as a model makes them: what has been given out stays valid UTF-8.
+// Decodes generated tokens one by one. The text returned so far is always valid UTF-8.
 //
 //   tokenizers::TextStream stream(tokenizer);
 //   for (const std::int32_t token : generated) std::cout << stream.add(token) << std::flush;
@@ -82,14 +82,14 @@ class TextStream {
  public:
   explicit TextStream(const Tokenizer& tokenizer, const DecodeOptions& options = {});
 
-  std::string add(std::int32_t token);  // what is certain now; may be empty
-  std::string finish();                 // the rest; the stream begins anew
+  std::string add(std::int32_t token);  // the text that is complete now; may be empty
+  std::string finish();                 // the remaining text; resets the stream
 
  private:
   std::shared_ptr<const detail::Codec> codec_;
   DecodeOptions options_;
   bool is_first_ = true;
-  std::string held_;  // bytes that may begin a character
+  std::string held_;  // bytes of an incomplete character
 };
 
 }  // namespace tokenizers
