@@ -20,7 +20,7 @@ void fill_elements(Tensor<T, D>& y, std::type_identity_t<T> value) {
   }
 }
 
-// y becomes x, which has as many elements.
+// Copies x to y, which has the same number of elements.
 template <typename T, typename D>
 void copy_elements(const Tensor<T, D>& x, Tensor<T, D>& y) {
   y.count_change();
