@@ -11,7 +11,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Marks elements of a plane that only some variants of an optimizer keep: its pointer may be null.
+// Marks a plane that only some variants of an optimizer keep: its pointer may be null.
 template <typename T>
 struct Optional {};
 
@@ -62,12 +62,12 @@ class PlanesAt<std::index_sequence<Index...>, Elements...> : PlaneAt<Index, Elem
     return static_cast<const typename Part<I>::Plane&>(*this).plane;
   }
 
-  // From these elements on.
+  // The planes from element `first` on.
   TRIREME_HOST_DEVICE PlanesAt from(std::int64_t first) const {
     return PlanesAt((plane<Index>() == nullptr ? nullptr : plane<Index>() + first)...);
   }
 
-  // Calls call(plane...) with NotKept for those that are null.
+  // Calls call(plane...), with NotKept for planes that are null.
   template <typename Call, typename... Found>
   [[gnu::always_inline]] auto visit(const Call& call, Found... found) const {
     constexpr std::size_t next = sizeof...(Found);
