@@ -25,8 +25,8 @@ struct AttentionOptions {
 // or, for self-attention, packed: q: [batch, time, heads * size + kv_heads * (size + value_size)] and kv undefined. There may
 // be more or fewer keys than queries (cross-attention).
 //   out: [batch, queries, heads * value_size]
-//   exponentials: [2, batch, heads, queries], kept for the backward pass: a number for each query, and the sum of exp(scale *
-//   score - number) over its keys. The number is the largest scale * score, or the log-sum-exp if cuDNN is used
+//   exponentials: [2, batch, heads, queries], kept for the backward pass: a number for each query, and the sum of
+//     exp(scale * score - number) over its keys. The number is the largest scale * score, or the log-sum-exp if cuDNN is used
 // key_padding_mask: [batch, keys], not 0 where a key is padding; may be undefined. A query that sees no key gets zeros, and so
 // does one whose scores are all -infinity.
 // first_keys: [batch, queries], the first key that each query sees; at least 0, and not decreasing from query to query; may be

@@ -21,7 +21,7 @@ struct CachedRows {
 // rotary.heads is above 0. Then keys and values are written to the cache, and each token attends to the tokens of its sequence
 // up to itself.
 //   qkv: [rows, (heads + 2 * kv_heads) * size], the tokens of rows[0], rows[1], ... one after the other; rows after them are
-//   padding. qkv is overwritten, and out is 0 in padding.
+//     padding. qkv is overwritten, and out is 0 in padding.
 //   cache: [sequences, capacity, 2 * kv_heads * size], all keys, then all values     out: [rows, heads * size]
 template <typename T, typename D>
 struct CachedAttention {

@@ -8,7 +8,7 @@
 // Products of tensors, for float, double, bfloat16 and float16:
 //
 //   matmul(a, b);                       // [2, 3] [3, 4] -> [2, 4]
-//   einsum("bij,bjk->bik", a, b); // [b, i, j] [b, j, k] -> [b, i, k]
+//   einsum("bij,bjk->bik", a, b);       // [b, i, j] [b, j, k] -> [b, i, k]
 //   einsum("ij->j", a);                 // sums of columns
 //
 // Functions of Variables have the same names (autograd/operations/matmul.hpp).

@@ -10,9 +10,9 @@
 // Operations of one operand, as X(name). Each is an enumerator of ops::Unary, has its formula in
 // src/ops/pointwise/unary_body.hpp, and is a function on Tensors and Variables (ops/pointwise/functions.hpp).
 // TRIREME_EACH_NUMBER_UNARY and clamp also accept integers.
-//   sign -1, 0 or 1; NaN for NaN
-//   round to the nearest integer, ties to even
-//   clamp to [first, second]: min(max(x, first), second)
+//   sign   -1, 0 or 1; NaN for NaN
+//   round  to the nearest integer, ties to even
+//   clamp  to [first, second]: min(max(x, first), second)
 //   elu    x above 0, first * (exp(x) - 1) below. Clevert, Unterthiner, Hochreiter 2015, arXiv 1511.07289
 //   selu   elu of a fixed alpha, times a fixed scale. Klambauer et al. 2017, arXiv 1706.02515
 //   mish   x * tanh(log(1 + exp(x))). Misra 2019, arXiv 1908.08681

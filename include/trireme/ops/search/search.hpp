@@ -9,7 +9,7 @@
 // Where the largest and the smallest elements are:
 //
 //   const auto x = Tensor<float>::from({2, 3}, {1, 5, 5, 4, 2, 3});
-//   argmax(x); // 1, of shape []: the index among all elements
+//   argmax(x);          // 1, of shape []: the index among all elements
 //   argmax(x, 0);       // {1, 0, 0}
 //   max_with_index(x, -1)  // values {5, 4}, indices {1, 0}
 //
