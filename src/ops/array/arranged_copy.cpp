@@ -13,7 +13,7 @@ using CopyDim = StridedCopy::Dim;
 
 std::int64_t distance(std::int64_t stride) { return std::abs(stride); }
 
-// Whether elements along `outer` follow those along `inner`, so that both are one dim.
+// Whether a step of `outer` is as long as all of `inner`, so that both can be merged into one dim.
 bool follows(const CopyDim& outer, const CopyDim& inner) {
   return outer.from == inner.from * inner.extent && outer.to == inner.to * inner.extent && (outer.to == 0) == (inner.to == 0);
 }

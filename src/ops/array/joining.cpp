@@ -8,7 +8,7 @@
 namespace trireme::ops {
 namespace {
 
-// The product of the extents from `begin` to before `end`.
+// The product of the extents of dims [begin, end).
 std::int64_t product_of_dims(const Shape& shape, int begin, int end) {
   std::int64_t product = 1;
   for (int dim = begin; dim < end; ++dim) product *= shape[dim];

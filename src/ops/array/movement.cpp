@@ -13,7 +13,7 @@ namespace {
 
 std::vector<std::int64_t> as_setting(const std::vector<int>& dims) { return {dims.begin(), dims.end()}; }
 
-// The marks of dims that are named once each.
+// Marks the dims that are named. Throws if one is named twice.
 std::array<bool, Shape::max_dims> named_dims(std::string_view op, const Shape& x, const std::vector<int>& dims) {
   std::array<bool, Shape::max_dims> named{};
   for (const int dim : dims) {
@@ -24,7 +24,7 @@ std::array<bool, Shape::max_dims> named_dims(std::string_view op, const Shape& x
   return named;
 }
 
-// A part of a dim that is copied at once.
+// A part of a dim that one copy moves.
 struct DimPart {
   std::int64_t to = 0;
   std::int64_t extent = 0;
@@ -32,7 +32,7 @@ struct DimPart {
   std::int64_t step = 1;  // in x
 };
 
-// A copy for every combination of a part of each dim; the first one is that of the first parts.
+// A copy for each combination of one part of each dim. The first copy is that of all first parts.
 std::vector<StridedCopy> copies_of(const Shape& x, const Shape& y, const std::vector<std::vector<DimPart>>& parts) {
   const DimStrides from = strides_of(x);
   const DimStrides to = strides_of(y);
@@ -52,7 +52,7 @@ std::vector<StridedCopy> copies_of(const Shape& x, const Shape& y, const std::ve
   return copies;
 }
 
-// The parts of a padded dim: first the elements themselves.
+// The parts of a padded dim: first the elements of x, then the padding.
 std::vector<DimPart> padded_parts(std::int64_t extent, std::int64_t before, std::int64_t after, PadMode mode) {
   const std::int64_t cut_before = std::max<std::int64_t>(-before, 0);
   const std::int64_t inside = extent - cut_before - std::max<std::int64_t>(-after, 0);
@@ -207,7 +207,7 @@ Movement flipped(const Shape& x, const std::vector<int>& dims) {
           .settings = {{"dims", as_setting(dims)}}};
 }
 
-// Windows may overlap, so each copy takes one of them, or one place of all: in neither an element is met twice.
+// Windows may overlap, so each copy takes one window, or one place of all windows: either way it reads no element twice.
 Movement unfolded(const Shape& x, int dim, std::int64_t size, std::int64_t step) {
   const auto place = static_cast<std::size_t>(dim_of("unfold", x, dim));
   require(x.size() < Shape::max_dims, "unfold: x {} has {} dims, which is the most", x, Shape::max_dims);

@@ -26,7 +26,8 @@ struct Matrix {
   static std::int64_t whole_lines(std::int64_t elements) { return (elements + 15) / 16 * 16; }
 };
 
-// A matrix as the kernels take it: the caller's own, or its floats in a workspace, of which each takes the first part.
+// The matrix that kernels use: the caller's own, or for half types floats, which take the first part of the rest of the
+// workspace.
 template <typename T>
 Matrix<Accumulate<T>> floats_for(const Matrix<T>& matrix, Accumulate<T>*& workspace) {
   if constexpr (is_half<T>) {
@@ -54,13 +55,13 @@ void write(const Matrix<Accumulate<T>>& floats, const Matrix<T>& matrix) {
   }
 }
 
-// Heads of queries that share keys and values, of one sequence.
+// The heads of a sequence that share keys and values.
 struct GroupPlace {
   std::int64_t sequence;
   std::int64_t kv_head;
 };
 
-// The queries of a group and its keys and values, in the inputs or in their gradients.
+// The queries, keys and values of a group, in the inputs or in their gradients.
 template <typename T>
 struct Parts {
   Matrix<T> q;
@@ -92,9 +93,9 @@ AttentionSums<A> part_of_sums(A* exponentials, const AttentionSizes& sizes, cons
   return all.from((place.sequence * sizes.heads + place.kv_head * sizes.group()) * sizes.queries);
 }
 
-// Calls body(head, place, workspace) for every group of heads of every sequence, on the threads of this rank. For half types
-// the workspace has floats for the inputs and what is of the same shape: `gradients` as many once more, and `outputs` of the
-// output, besides what the kernels need.
+// Calls body(head, place, workspace) for every group of heads of every sequence, on the threads of this rank. The workspace has
+// the memory that kernels need and, for half types, floats for the inputs, with `gradients` also for their gradients, and for
+// `outputs` tensors of the shape of the output.
 template <typename T, typename Pass, typename Body>
 void for_each_group(const Pass& pass, const AttentionSizes& sizes, bool gradients, std::int64_t outputs, const Body& body) {
   using A = Accumulate<T>;
@@ -138,7 +139,7 @@ void for_each_group(const Pass& pass, const AttentionSizes& sizes, bool gradient
       });
 }
 
-// The kernels pass over keys by the first query of a block.
+// Kernels skip keys by the first query of a block, so first_keys must not decrease.
 void check_first_keys(const Tensor<std::int32_t, Cpu>& first_keys) {
   if (!first_keys.defined()) return;
   const std::int64_t queries = first_keys.dim(1);
@@ -163,7 +164,7 @@ AttentionSizes attention_sizes(const Shape& q, const Shape& kv_or_empty, const A
   require(options.window >= 0, "attention: the window is {}, but must not be below 0", options.window);
   require(options.window == 0 || options.causal, "attention: a window of {} keys is for causal attention", options.window);
   const bool own_value_size = options.value_size > 0;
-  const std::int64_t values = packed && own_value_size ? kv_heads * options.value_size : 0;  // apart from what splits evenly
+  const std::int64_t values = packed && own_value_size ? kv_heads * options.value_size : 0;  // apart from the even split
   const std::int64_t parts = !packed ? heads : own_value_size ? heads + kv_heads : heads + 2 * kv_heads;
   require(q[2] > values && (q[2] - values) % parts == 0, "attention: q of shape {} does not split into {} heads{}", q, parts,
           values > 0 ? fmt::format(" and {} values", values) : "");

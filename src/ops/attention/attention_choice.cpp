@@ -15,7 +15,7 @@ AttentionChoice choose_attention_kernel(const AttentionCase& attention) {
   if (attention.causal && sizes.queries != sizes.keys) return tiles("causal queries are fewer than the keys");
   if (sizes.keys != sizes.key_rows) return tiles("keys lie in a larger cache: each length of it would need another plan");
   if (sizes.queries == 1 || sizes.keys == 1) return tiles("there is but one query or key");
-  // cuDNN's backward pass for Hopper reads beyond such keys: nan where log_sum_exp is below -88.
+  // cuDNN's backward pass for Hopper reads beyond the keys, which gives nan where log_sum_exp is below -88.
   if (!attention.causal && sizes.keys % 128 == 64) return tiles("keys end in the middle of cuDNN's blocks of 128");
   if (!attention.aligned) return tiles("a tensor is not aligned to 16 bytes");
   return {AttentionKernel::cudnn, "cuDNN plans it"};

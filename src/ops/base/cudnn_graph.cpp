@@ -289,7 +289,7 @@ CudnnPlan CudnnGraph::plan(const CudnnDevice& device, const CudnnPlanDemands& de
       if (description) parts_.push_back(std::move(*description));
       return CudnnPlan(*library_, std::move(parts_), std::move(plan), std::move(notes));
     } catch (const Error& error) {
-      reason = error.what();  // the next engine may do
+      reason = error.what();  // the next engine may work
     }
   }
   throw Error({.code = ErrorCode::not_available, .message = reason});

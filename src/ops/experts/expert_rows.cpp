@@ -5,7 +5,7 @@
 namespace trireme::ops {
 namespace {
 
-// Whether each choice has a place: -1 where it has none, else its expert.
+// The expert of each choice, or -1 if the capacity drops it.
 std::vector<std::int64_t> placed_choices(const Tensor<std::int64_t, Cpu>& chosen, const ExpertRowsOptions& options) {
   std::vector<std::int64_t> placed = chosen.to_vector();
   if (options.capacity == 0) return placed;

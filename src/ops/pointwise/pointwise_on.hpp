@@ -14,7 +14,7 @@
 #include "trireme/ops/pointwise/pointwise.hpp"
 #include "trireme/ops/reduce/reductions.hpp"
 
-// The operations of ops/pointwise/pointwise.hpp for any device: what is checked is the same, Pointwise<D> does the work.
+// The operations of ops/pointwise/pointwise.hpp for any device. The checks are shared; Pointwise<D> does the work.
 namespace trireme::ops {
 
 // UnaryNumbers in what T is computed in: whole numbers beyond its range are the last ones in it.

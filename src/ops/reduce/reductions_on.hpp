@@ -13,7 +13,7 @@
 #include "trireme/ops/array/movement.hpp"
 #include "trireme/ops/reduce/reductions.hpp"
 
-// The operations of ops/reduce/reductions.hpp for any device: what is checked is the same, Reductions<D> does the work.
+// The operations of ops/reduce/reductions.hpp for any device. The checks are shared; Reductions<D> does the work.
 namespace trireme::ops {
 
 template <typename D>
