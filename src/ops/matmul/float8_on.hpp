@@ -15,7 +15,7 @@ struct Float8Products {
   template <typename F, typename T>
   static void delayed_scale(const T* x, std::int64_t count, const float* history, std::int64_t length, float* scale);
   static void push(const float* amax, float* history, std::int64_t length);
-  // Null results are not wanted.
+  // Results that are null are not computed.
   template <typename T, typename F>
   static void quantize(const T* x, std::int64_t rows, std::int64_t columns, const float* scale, F* codes, F* transposed,
                        float* amax);

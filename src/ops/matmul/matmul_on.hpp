@@ -11,7 +11,7 @@ namespace trireme::ops {
 
 template <typename D>
 struct Matmul {
-  // Dims may be 0. An undefined bias adds nothing.
+  // Dims may be 0; an undefined bias adds nothing.
   template <typename T, typename C>
   static void run(MatmulShape shape, const Tensor<T, D>& a, const Tensor<T, D>& b, const Tensor<Accumulate<T>, D>& bias,
                   Tensor<C, D>& c);

@@ -8,8 +8,8 @@
 
 namespace trireme::ops::cuda {
 
-// The algorithm that takes least time for these operands. The host waits. A result that is overwritten is used for it; one
-// that is added to keeps its values.
+// Measures which algorithm is fastest for these operands. The host waits. The runs write to the result if the product
+// overwrites it; a result that the product adds to keeps its values.
 TimedAlgorithm fastest(MatmulPlan& plan, const MatmulProblem& problem, const std::vector<MatmulAlgorithm>& algorithms,
                        MatmulOperands operands, void* workspace, cudaStream_t stream);
 

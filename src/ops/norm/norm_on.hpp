@@ -6,7 +6,7 @@
 // The operations of ops/norm/norm.hpp for any device. The checks are shared; Norms<D> does the work.
 namespace trireme::ops {
 
-enum class NormKind : std::uint8_t { layer, rms };  // the layer norm alone has a mean and a bias
+enum class NormKind : std::uint8_t { layer, rms };  // only the layer norm has a mean and a bias
 
 template <typename D>
 struct Norms {
