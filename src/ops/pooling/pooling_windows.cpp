@@ -48,7 +48,7 @@ std::int64_t num_windows(std::string_view op, std::int64_t size, const Sliding& 
   require(size > 0 && room >= 0, "{}: a kernel of {} with dilation {} does not fit {} pixels with padding {}", op, s.kernel,
           s.dilation, size, s.padding);
   const std::int64_t last = room / s.stride;
-  return last * s.stride >= size + s.padding ? last : last + 1;  // no window begins in the padding behind the image
+  return last * s.stride >= size + s.padding ? last : last + 1;  // no window begins in the padding after the image
 }
 
 PoolDim sliding_dim(std::string_view op, std::int64_t size, const Sliding& s) {

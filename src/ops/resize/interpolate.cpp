@@ -10,7 +10,7 @@
 namespace trireme::ops {
 namespace {
 
-// `scale` counts in place of `size` with `by_scale`.
+// Uses `scale` instead of `size` if `by_scale` is set.
 ResizedDim resized_dim(std::int64_t in, std::int64_t size, bool by_scale, double scale, bool align_corners) {
   ResizedDim dim{.in = in, .out = size};
   if (by_scale) {
@@ -28,7 +28,7 @@ ResizedDim resized_dim(std::int64_t in, std::int64_t size, bool by_scale, double
   return dim;
 }
 
-// Where each pixel of y along a dim comes from, in what A can weigh.
+// The two pixels of x, and their weight in type A, for each pixel of y along a dim.
 template <typename A>
 struct ResizedPixels {
   std::vector<std::int64_t> first;
@@ -97,7 +97,7 @@ void Interpolates<Cpu>::forward(const InterpolatePixel<T>& body) {
   });
 }
 
-// A row of x is summed by one thread, over the rows of y that have something of it.
+// One thread sums a row of dx, over the rows of dy that depend on this row.
 template <>
 template <typename T>
 void Interpolates<Cpu>::backward(const InterpolateBackward<T>& body) {

@@ -13,7 +13,7 @@ namespace trireme::ops {
 
 template <typename D>
 struct Search {
-  // Where the extremes of x[outer, reduced, inner] are first met.
+  // The indices of the first extremes of x[outer, reduced, inner].
   template <typename T>
   static void first(const ReduceSizes& sizes, const T* x, const ExtremeOf<T>* extremes, std::int64_t* indices);
   template <typename T>

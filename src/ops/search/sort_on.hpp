@@ -12,7 +12,7 @@ namespace trireme::ops {
 
 template <typename D>
 struct Sort {
-  // The first `taken` of the reduced elements of each result: values and indices are [outer, taken, inner].
+  // The first `taken` elements of each sorted row: values and indices are [outer, taken, inner].
   template <typename T>
   static void run(const ReduceSizes& sizes, const T* x, bool descending, std::int64_t taken, T* values, std::int64_t* indices);
 };
