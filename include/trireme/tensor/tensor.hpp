@@ -87,8 +87,7 @@ class Tensor {
   T& at(std::integral auto... index) const {
     static_assert(on_host, "at() is for tensors on the host: copy one from a GPU by x.to<Cpu>()");
     require(defined(), "at() of a tensor that is undefined");
-    constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();  // an index such as std::size_t(0) - 1 is out of
-                                                                               // range
+    constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();  // std::size_t(0) - 1 is out of range
     const std::array<std::int64_t, sizeof...(index)> numbers{
         std::cmp_less(beyond, index) ? beyond : static_cast<std::int64_t>(index)...};
     return data_[shape_.place_of(numbers)];

@@ -139,8 +139,7 @@ struct AttentionBackwardInput {
   const T* out;  // as dout: [batch, queries, heads, size]
   const T* dout;
   const A* exponentials;  // [2, batch, heads, queries]
-  A* delta;               // [batch, heads, queries]: dout . out, which the kernel of the queries writes for the kernel of the
-                          // keys
+  A* delta;               // [batch, heads, queries]: dout . out, written by the kernel of the queries for that of the keys
 
   struct Gradient {
     A p;      // probability that a query gives a key

@@ -27,7 +27,7 @@ struct AttentionHead {
   bool causal;                               // query i sees the keys up to i + keys - queries, else all
   const std::int32_t* hidden;                // [keys], not 0 where no query sees the key; may be null
   const std::int32_t* first_keys = nullptr;  // [queries], the first key that each query sees, not decreasing; may be null
-  std::int64_t window = 0;  // above 0, if causal: a query sees only the last `window` keys up to its last one
+  std::int64_t window = 0;                   // above 0, if causal: a query sees only the last `window` keys up to its last one
 };
 
 // For each query of a head: the largest scale * score and the sum of exp(scale * score - largest), both 0 if no key is seen. T

@@ -21,8 +21,7 @@ struct Lines {
     while (width < 64 || (width % 16 != 0 && width < 1024)) width *= 2;
   }
   std::int64_t number() const { return (count + width - 1) / width; }
-  std::int64_t piece() const { return std::max<std::int64_t>(4, 2048 / width) * width; }  // for half types: a piece that stays
-                                                                                          // in the caches
+  std::int64_t piece() const { return std::max<std::int64_t>(4, 2048 / width) * width; }  // for half types: fits the caches
 
   // A line with value(channel) in each column.
   template <typename A, typename Value>

@@ -9,8 +9,8 @@ namespace ops {
 
 struct AttentionOptions {
   int heads = 1;
-  int kv_heads = 0;     // 0: as many as heads; otherwise heads / kv_heads neighbouring heads share keys and values (Ainslie et
-                        // al. 2023, arXiv 2305.13245)
+  int kv_heads = 0;     // 0: as many as heads; otherwise heads / kv_heads neighbouring heads share keys and values
+                        // (Ainslie et al. 2023, arXiv 2305.13245)
   bool causal = false;  // query i sees the keys up to i + keys - queries
   // Above 0, with causal: a query sees only the last `window` of these keys (Beltagy et al. 2020, arXiv 2004.05150).
   std::int64_t window = 0;

@@ -9,10 +9,8 @@ namespace trireme TRIREME_EXPORT {
 namespace ops {
 
 struct CtcOptions {
-  std::int32_t blank = 0;  // the class that stands for no label
-  bool zero_infinity =
-      false;              // samples whose input is too short for their labels get loss and gradient 0 instead of infinity and
-                          // NaN
+  std::int32_t blank = 0;      // the class that stands for no label
+  bool zero_infinity = false;  // loss and gradient are 0, not infinity and NaN, if an input is too short for its labels
   bool per_label = true;  // each loss is divided by the number of its labels, 1 where there are none
 };
 

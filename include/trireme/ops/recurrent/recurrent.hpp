@@ -51,8 +51,7 @@ struct RecurrentBackward {
   Tensor<T, D> dh;          // [batch, hidden]: in, the gradient of h_n; out, that of h0
   Tensor<T, D> dc;          // [batch, hidden]: likewise of c_n and c0; undefined for a GRU
   Tensor<T, D> h_old;       // [batch, time, hidden]; out: the state before each step, the left operand of weight_hh
-  Tensor<T, D> drecurrent;  // [batch, time, gates * hidden]; out: the gradient of h weight_hh^T; only for a GRU, an LSTM's is
-                            // in `gates`
+  Tensor<T, D> drecurrent;  // [batch, time, gates * hidden]; out: the gradient of h weight_hh^T; an LSTM's is in `gates`
 };
 
 template <typename T, typename D>

@@ -41,11 +41,10 @@ TRIREME_EXPORT Tensor<T, D> min(const Tensor<T, D>& x, const Dims& dims = {}, bo
 // The functions that follow are for float, double, bfloat16 and float16.
 
 template <typename T, typename D>
-TRIREME_EXPORT Tensor<T, D> mean(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);  // NaN if there are no
-                                                                                                         // elements
+TRIREME_EXPORT Tensor<T, D> mean(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);  // NaN without elements
 
 template <typename T, typename D>
-TRIREME_EXPORT Tensor<T, D> prod(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);  // 1 if there are none
+TRIREME_EXPORT Tensor<T, D> prod(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);  // 1 without elements
 
 // log(sum(exp(x))), without overflow: the largest element is subtracted first. -infinity if there are no elements.
 template <typename T, typename D>
