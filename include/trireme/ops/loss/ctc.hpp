@@ -11,7 +11,7 @@ namespace ops {
 struct CtcOptions {
   std::int32_t blank = 0;      // the class that stands for no label
   bool zero_infinity = false;  // loss and gradient are 0, not infinity and NaN, if an input is too short for its labels
-  bool per_label = true;  // each loss is divided by the number of its labels, 1 where there are none
+  bool per_label = true;       // each loss is divided by the number of its labels, 1 where there are none
 };
 
 // Input of the functions below. Rows and labels beyond a sample's lengths are not read.
