@@ -21,7 +21,7 @@ class Scalar {
     if constexpr (on_host) {
       value_ = element.item();
     } else {
-      require(element.numel() == 1, "a scalar is one element, not those of the shape {}", element.shape());
+      require(element.numel() == 1, "a scalar has one element, but this tensor has shape {}", element.shape());
       element_ = std::move(element);
     }
   }

@@ -22,7 +22,7 @@ bool follows(const CopyDim& outer, const CopyDim& inner) {
 
 void StridedCopy::add(const CopyDim& dim) {
   require(size < max_dims, "copy_strided: a box has at most {} dims", max_dims);
-  require(dim.extent >= 0, "copy_strided: a dim of {} elements", dim.extent);
+  require(dim.extent >= 0, "copy_strided: the extent of a dim is {}, but must not be below 0", dim.extent);
   dims[static_cast<std::size_t>(size++)] = dim;
 }
 

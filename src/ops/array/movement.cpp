@@ -212,8 +212,8 @@ Movement unfolded(const Shape& x, int dim, std::int64_t size, std::int64_t step)
   const auto place = static_cast<std::size_t>(dim_of("unfold", x, dim));
   require(x.size() < Shape::max_dims, "unfold: x {} has {} dims, which is the most", x, Shape::max_dims);
   const std::int64_t extent = x[static_cast<int>(place)];
-  require(size > 0 && size <= extent && step > 0, "unfold: windows of {}, each {} on, do not fit dim {} of x {}", size, step,
-          dim, x);
+  require(size > 0 && size <= extent && step > 0, "unfold: windows of size {} and step {} do not fit dim {} of x {}", size,
+          step, dim, x);
   const std::int64_t count = (extent - size) / step + 1;
   DimExtents extents = extents_of(x);
   extents[place] = count;
@@ -243,7 +243,7 @@ Movement unfolded(const Shape& x, int dim, std::int64_t size, std::int64_t step)
 
 Movement padded(const Shape& x, const std::vector<std::int64_t>& amounts, const PadOptions& options) {
   require(amounts.size() % 2 == 0 && std::ssize(amounts) <= 2 * x.size(),
-          "pad: {} amounts for x {}: they are pairs, the last dim's first", amounts.size(), x);
+          "pad: {} amounts for x {}: a pair for each dim, the last dim first", amounts.size(), x);
   DimExtents extents = extents_of(x);
   std::vector<std::vector<DimPart>> parts;
   bool cuts = false;
@@ -318,7 +318,8 @@ Slice narrowed(const Shape& x, int dim, std::int64_t start, std::int64_t length)
 }
 
 std::vector<std::int64_t> split_sizes(std::int64_t extent, std::int64_t size) {
-  require(size > 0 || (size == 0 && extent == 0), "split: parts of {} elements of a dim of {}", size, extent);
+  require(size > 0 || (size == 0 && extent == 0), "split: the size is {}, but must be above 0 for a dim of {} elements", size,
+          extent);
   if (extent == 0) return {0};
   std::vector<std::int64_t> sizes(static_cast<std::size_t>((extent - 1) / size), size);
   sizes.push_back(extent - size * std::ssize(sizes));
@@ -326,7 +327,7 @@ std::vector<std::int64_t> split_sizes(std::int64_t extent, std::int64_t size) {
 }
 
 std::vector<std::int64_t> chunk_sizes(std::int64_t extent, std::int64_t count) {
-  require(count > 0, "chunk: {} parts", count);
+  require(count > 0, "chunk: there are {} parts, but must be at least 1", count);
   if (extent == 0) return std::vector<std::int64_t>(static_cast<std::size_t>(count), 0);
   return split_sizes(extent, (extent - 1) / count + 1);
 }
@@ -334,7 +335,7 @@ std::vector<std::int64_t> chunk_sizes(std::int64_t extent, std::int64_t count) {
 void require_sizes(std::int64_t extent, const std::vector<std::int64_t>& sizes) {
   std::int64_t rest = extent;
   for (const std::int64_t size : sizes) {
-    require(size >= 0, "split: a size is {}", size);
+    require(size >= 0, "split: a size is {}, but must not be below 0", size);
     require(size <= rest, "split: the sizes add up to more than the {} elements of the dim", extent);
     rest -= size;
   }
@@ -372,7 +373,7 @@ Shape flattened_shape(const Shape& x, int start_dim, int end_dim) {
   }
   const int first = dim_of("flatten", x, start_dim);
   const int last = dim_of("flatten", x, end_dim);
-  require(first <= last, "flatten: the dims from {} to {} of x {} are none", start_dim, end_dim, x);
+  require(first <= last, "flatten: start_dim {} is after end_dim {} of x {}", start_dim, end_dim, x);
   std::vector<std::int64_t> dims(x.dims().begin(), x.dims().end());
   std::int64_t together = 1;
   for (int dim = first; dim <= last; ++dim) together *= x[dim];

@@ -146,7 +146,7 @@ void check_first_keys(const Tensor<std::int32_t, Cpu>& first_keys) {
   for (std::int64_t i = 0; i < first_keys.numel(); ++i) {
     const std::int64_t query = i % queries;
     const std::int32_t before = query == 0 ? 0 : first_keys.data()[i - 1];
-    require(first_keys.data()[i] >= before, "attention: first_keys fall from {} to {} at query {} of sequence {}", before,
+    require(first_keys.data()[i] >= before, "attention: first_keys decrease from {} to {} at query {} of sequence {}", before,
             first_keys.data()[i], query, i / queries);
   }
 }
@@ -160,7 +160,7 @@ AttentionSizes attention_sizes(const Shape& q, const Shape& kv_or_empty, const A
   require(heads > 0 && kv_heads > 0 && heads % kv_heads == 0, "attention: {} heads cannot share {} heads of keys and values",
           heads, kv_heads);
   require(q.size() == 3, "attention: q has shape {}, but needs [batch, time, width]", q);
-  require(options.value_size >= 0, "attention: a value size of {}", options.value_size);
+  require(options.value_size >= 0, "attention: the value size is {}, but must not be below 0", options.value_size);
   require(options.window >= 0, "attention: the window is {}, but must not be below 0", options.window);
   require(options.window == 0 || options.causal, "attention: a window of {} keys is for causal attention", options.window);
   const bool own_value_size = options.value_size > 0;
@@ -177,7 +177,8 @@ AttentionSizes attention_sizes(const Shape& q, const Shape& kv_or_empty, const A
   }
   const std::int64_t key_rows = packed ? q[1] : kv_or_empty[1];
   const std::int64_t keys = options.keys == 0 ? key_rows : options.keys;
-  require(keys > 0 && keys <= key_rows && q[1] > 0, "attention: {} queries and {} of {} keys", q[1], keys, key_rows);
+  require(keys > 0 && keys <= key_rows && q[1] > 0,
+          "attention: {} queries and {} of {} keys, but there must be queries and keys", q[1], keys, key_rows);
   require(!options.causal || keys >= q[1], "attention: causal, but {} queries are more than {} keys", q[1], keys);
   return {.batch = q[0],
           .queries = q[1],

@@ -270,7 +270,7 @@ CudnnPlan CudnnGraph::plan(const CudnnDevice& device, const CudnnPlanDemands& de
   graph.finalize();
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph).set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_HEUR_MODE_A).finalize();
 
-  std::string reason = "cuDNN knows no engine for this graph";
+  std::string reason = "cuDNN has no engine for this graph";
   for (CudnnDescriptor& configuration : engine_configurations(*library_, heuristics)) {
     CudnnNotes notes = notes_of(*library_, configuration);
     if (!meets(demands, notes)) continue;

@@ -93,7 +93,7 @@ Indexing indexing_of(std::string_view name, const Shape& x, int dim, const Shape
 
 Indexing shared_indexing(std::string_view name, const Shape& x, int dim, const Shape& index) {
   Indexing indexing = indexing_along(name, x, dim_of(name, x, dim));
-  require(index.size() == 1, "{}: index {} has not one dim", name, index);
+  require(index.size() == 1, "{}: index {} must have one dim", name, index);
   indexing.places = index.numel();
   indexing.shared = true;
   return indexing;

@@ -80,7 +80,7 @@ void float8_matmul(const Float8Operand<F, D>& a, const Float8Operand<float8_e4m3
   require_shape(name, "the scale of b", b.scale, {2});
   if (bias.defined()) {
     require((std::is_same_v<C, bfloat16>), "{}: a bias needs a result of bfloat16", name);
-    require(!accumulate, "{}: a bias is not added to a sum", name);
+    require(!accumulate, "{}: a bias and accumulate exclude each other", name);
     require_count(name, "bias", bias, c.shape().back());
   }
   Float8Products<D>::multiply(a, b, bias, c, accumulate);

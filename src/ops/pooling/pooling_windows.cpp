@@ -127,7 +127,7 @@ void require_places(std::string_view op, const PoolWindows& windows) {
   const std::int64_t rows = most_pixels(windows.rows);
   const std::int64_t columns = most_pixels(windows.columns);
   constexpr std::int64_t most = std::int64_t{1} + std::numeric_limits<std::int32_t>::max();
-  require(rows * columns <= most, "{}: windows of {} x {} pixels have more than the {} that a place counts", op, rows, columns,
+  require(rows * columns <= most, "{}: windows of {} x {} pixels are too large, {} pixels are the most", op, rows, columns,
           most);
 }
 

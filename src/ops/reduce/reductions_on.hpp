@@ -98,7 +98,7 @@ Accumulated<T, D> accumulate(const ReductionOptions& options, const ReduceSizes&
       default: break;
     }
   }
-  require(false, "{}: integers have sum, max and min alone", operation_name(options.kind));
+  require(false, "{}: integers only have sum, max and min", operation_name(options.kind));
   return {};
 }
 

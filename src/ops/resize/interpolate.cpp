@@ -51,7 +51,7 @@ Interpolation interpolation_of(const Shape& x, const InterpolateOptions& options
   require(x.size() == 4, "interpolate: x {} is not [batch, channels, height, width]", x);
   const bool by_size = options.size != Extent2d();
   const bool by_scale = options.scale.height != 0 || options.scale.width != 0;
-  require(by_size != by_scale, "interpolate: give a size or a scale, one of both");
+  require(by_size != by_scale, "interpolate: give either a size or a scale");
   const bool bilinear = options.mode == InterpolateMode::bilinear;
   require(bilinear || !options.align_corners, "interpolate: align_corners belongs to InterpolateMode::bilinear");
   return {.images = x[0] * x[1],

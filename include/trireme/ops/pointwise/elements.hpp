@@ -64,10 +64,9 @@ concept TensorPair = Pair<A, B> &&(AnyTensor<A> || Number<A>)&&(AnyTensor<B> || 
 template <typename T, Number N>
 Accumulate<T> number_for(N number) {
   if constexpr (is_whole_element<T>) {
-    static_assert(std::is_integral_v<N>,
-                  "a tensor of whole numbers and a float have no common type: make it a tensor of floats");
+    static_assert(std::is_integral_v<N>, "a tensor of integers and a float have no common type: convert the tensor to floats");
     if constexpr (!std::is_same_v<N, bool>) {
-      require(std::in_range<T>(number), "{} is no number of the type {}", number, name_of(dtype_of<T>));
+      require(std::in_range<T>(number), "{} does not fit the type {}", number, name_of(dtype_of<T>));
     }
   }
   return static_cast<Accumulate<T>>(number);

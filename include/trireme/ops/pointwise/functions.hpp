@@ -128,7 +128,7 @@ X clamp(const X& x, double lowest, double highest) {
   require(!std::isnan(lowest) && !std::isnan(highest), "clamp: the bounds are {} and {}, but must be numbers", lowest, highest);
   if constexpr (!detail::FloatElements<X>) {
     require(std::trunc(lowest) == lowest && std::trunc(highest) == highest,
-            "clamp: the bounds of whole numbers are whole numbers, not {} and {}", lowest, highest);
+            "clamp: the bounds of integers must be integers, not {} and {}", lowest, highest);
   }
   return pointwise(ops::Unary::clamp, x, {.first = lowest, .second = highest});
 }
