@@ -18,7 +18,7 @@ TRIREME_HOST_DEVICE double floor(double x) { return __builtin_floor(x); }
 TRIREME_HOST_DEVICE float ceil(float x) { return __builtin_ceilf(x); }
 TRIREME_HOST_DEVICE double ceil(double x) { return __builtin_ceil(x); }
 
-// To the nearest whole number, ties to even.
+// To the nearest integer, ties to even.
 TRIREME_HOST_DEVICE float round(float x) { return __builtin_rintf(x); }
 TRIREME_HOST_DEVICE double round(double x) { return __builtin_rint(x); }
 
@@ -46,7 +46,7 @@ TRIREME_HOST_DEVICE float expm1(float x) {
 }
 TRIREME_HOST_DEVICE double expm1(double x) { return ::expm1(x); }
 
-// log(x) as vector code, within 2 ulp.
+// log(x), vectorizable, within 2 ulp.
 TRIREME_HOST_DEVICE float natural_log(float x) {
   const bool tiny = x < 1.17549435e-38f;  // subnormal, 0 or negative
   const float scaled = tiny ? x * 8388608.0f : x;
@@ -73,7 +73,7 @@ TRIREME_HOST_DEVICE float natural_log(float x) {
 }
 TRIREME_HOST_DEVICE double natural_log(double x) { return ::log(x); }
 
-// log(1 + x) as vector code, within 4 ulp.
+// log(1 + x), vectorizable, within 4 ulp.
 TRIREME_HOST_DEVICE float natural_log1p(float x) {
   const float u = 1.0f + x;
   const float quotient = natural_log(u) * (x / (u - 1.0f));  // corrects the rounding error of 1 + x
@@ -82,7 +82,7 @@ TRIREME_HOST_DEVICE float natural_log1p(float x) {
 }
 TRIREME_HOST_DEVICE double natural_log1p(double x) { return ::log1p(x); }
 
-// sin(x) and cos(x) as vector code for |x| up to 2^28, within 1 ulp. After fdlibm: the angle is reduced in double.
+// sin(x) and cos(x), vectorizable, for |x| up to 2^28, within 1 ulp. After fdlibm: the angle is reduced in double.
 inline constexpr float largest_angle = 268435456.0f;
 namespace detail {
 TRIREME_HOST_DEVICE float sine_of_quadrant(float x, int quadrants) {

@@ -145,7 +145,7 @@ struct AttentionBackwardInput {
     A p;      // probability that a query gives a key
     A score;  // gradient of q . k
   };
-  // `score` is q . k, dp the gradient of p, and `share` what exponentials are multiplied by.
+  // `score` is q . k, dp the gradient of p, and `share` the factor of exponentials.
   TRIREME_HOST_DEVICE Gradient gradient(bool sees, A score, A dp, A largest, A share, A delta_of_query) const {
     const A p = sees ? share * math::exp(forward.scale * score - largest) : A(0);
     return {p, forward.scale * p * (dp - delta_of_query)};

@@ -13,7 +13,7 @@ namespace trireme::ops {
 namespace grouped {
 namespace {
 
-// Memory that grows.
+// Scratch memory that grows as needed.
 class Scratch {
  public:
   float* of(std::int64_t count) {
@@ -149,7 +149,7 @@ class GroupedConvolution {
     return all;
   }
 
-  // [block, from row, from column, group, lane], zeros outside of the image.
+  // Spreads pixels of x to [block, from row, from column, group, lane], with zeros outside the image.
   const float* spread(const Band& band, const Range& channels, const float* image, Scratch& scratch) const {
     const Range& columns = band.from_columns;
     const std::int64_t of_block = band.from_rows.size() * columns.size() * pixel_;
@@ -172,7 +172,7 @@ class GroupedConvolution {
     return all;
   }
 
-  // [block, row, column, lane].
+  // Spreads gradients to [block, row, column, lane].
   const float* spread_gradients(const Band& band, const Range& channels, const float* image, Scratch& scratch) const {
     const std::int64_t count = band.rows.size() * geometry_.to.width;
     float* const all = scratch.of(ceil_div(channels.size(), lanes_) * lanes_ * count);

@@ -37,7 +37,7 @@ struct Geometry {
 };
 
 Geometry geometry_of_forward(const ConvolutionShape& shape);
-// With a stride, the pixels of x fall into phases that different taps reach.
+// With a stride, there are several phases of pixels of x, each with its own taps.
 Geometry geometry_of_data(const ConvolutionShape& shape);
 
 // From begin to end - 1.

@@ -19,7 +19,7 @@ struct SpreadPixels {
   std::int64_t step;
   std::int64_t channels;
   int group;  // 1, 2 or 4
-  float* to;  // pixels after pixels
+  float* to;  // pixel after pixel
   std::int64_t block_step;
 };
 
@@ -52,7 +52,7 @@ struct GroupedGradient {
   std::int64_t row_step;
   std::int64_t rows;
   std::int64_t columns;
-  const float* dy;  // spread with a group of 1, rows after rows
+  const float* dy;  // spread with a group of 1, row after row
   float* sums;
 };
 

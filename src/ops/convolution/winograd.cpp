@@ -93,7 +93,7 @@ void multiply_all(const MatmulShape& shape, const float* a, const float* b, floa
   }
 }
 
-// [36, out, in].
+// Returns the transformed weight [36, out, in].
 Tensor<float> transformed_weight(const ConvolutionShape& shape, const float* weight, bool turned) {
   const Tensor<float> all({products, shape.out, shape.in});
   parallel_rows(shape.out, products * shape.in, [&](std::int64_t begin, std::int64_t end) {

@@ -58,7 +58,6 @@ struct Pointwise {
   template <typename Bits>
   static void where(const Broadcast& plan, const bool* mask, const OperandArgument<Bits>& a, const OperandArgument<Bits>& b,
                     Bits* c);
-  // y[p, q] = sum over r of x[p, r, q]
 };
 
 template <typename T, typename D>

@@ -22,7 +22,7 @@ struct CumulateChunks {
   }
 };
 
-// totals[i] of each chunk.
+// totals[i] = the sum or product of chunk i.
 template <typename T>
 struct ChunkTotals {
   CumulateChunks<T> of;

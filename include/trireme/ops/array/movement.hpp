@@ -94,8 +94,8 @@ void require_sizes(std::int64_t extent, const std::vector<std::int64_t>& sizes);
 int dim_of(std::string_view op, const Shape& x, int dim);
 
 // The shapes of views.
-Shape squeezed_shape(const Shape& x);           // without the dims of one element
-Shape squeezed_shape(const Shape& x, int dim);  // without this one, if it has one element
+Shape squeezed_shape(const Shape& x);           // without the dims of extent 1
+Shape squeezed_shape(const Shape& x, int dim);  // without this one, if its extent is 1
 Shape unsqueezed_shape(const Shape& x, int dim);
 Shape flattened_shape(const Shape& x, int start_dim, int end_dim);
 

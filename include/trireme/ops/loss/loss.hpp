@@ -10,7 +10,7 @@ namespace ops {
 
 template <typename D = Cpu>
 struct CrossEntropyResult {
-  Scalar<double, D> sum = {};            // of the losses of counted targets
+  Scalar<double, D> sum = {};            // sum of the losses of counted targets
   Scalar<double, D> target_weight = {};  // targets that are not ignored, each counted by the weight of its class
 };
 

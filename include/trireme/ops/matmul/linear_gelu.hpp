@@ -4,7 +4,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// A linear layer and the GELU behind it (Activation::gelu_tanh): on a GPU one fused product in each direction if cuBLASLt has
+// A linear layer and the GELU after it (Activation::gelu_tanh): on a GPU one fused product in each direction if cuBLASLt has
 // it, which excludes double and widths that are not multiples of 8; otherwise a product and a pass over its result. T: float,
 // double, bfloat16, float16.
 namespace trireme TRIREME_EXPORT {

@@ -76,7 +76,8 @@ template <typename T, typename D>
 TRIREME_EXPORT void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums,
                                              const Tensor<T, D>& dresidual = {});
 
-// gradient [channels] of weight or bias = that part of those sums.
+// gradient [channels] = sums [channels], rounded, or += with `accumulate`. sums is one half of those above: the first for bias,
+// the second for weight.
 template <typename A, typename D>
 TRIREME_EXPORT void batch_norm_weight_gradient(const Tensor<double, D>& sums, Tensor<A, D>& gradient, bool accumulate);
 

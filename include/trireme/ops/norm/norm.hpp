@@ -33,7 +33,7 @@ TRIREME_EXPORT void layer_norm(const NormForward<T, D>& pass);
 template <typename T, typename D>
 TRIREME_EXPORT void rms_norm(const NormForward<T, D>& pass);
 
-// x is the normalised input (x_sum with a residual). dweight and dbias may be undefined. `accumulate_*` adds.
+// x is the input of the norm (x_sum with a residual). dweight and dbias may be undefined. `accumulate_*` adds.
 template <typename T, typename D>
 struct NormBackward {
   using A = Accumulate<T>;

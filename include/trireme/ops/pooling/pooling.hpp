@@ -51,7 +51,7 @@ template <typename T, typename D>
 TRIREME_EXPORT void avg_pool2d_backward(const Tensor<T, D>& dy, const AvgPool2dOptions& options, Tensor<T, D>& dx,
                                         bool accumulate);
 
-// Window i of n along a dim of `size` pixels is [floor(i * size / n), ceil((i + 1) * size / n)); the shape of y says n.
+// Window i of n along a dim of `size` pixels is [floor(i * size / n), ceil((i + 1) * size / n)); n is the extent of y.
 template <typename T, typename D>
 TRIREME_EXPORT void adaptive_max_pool2d(const Tensor<T, D>& x, Tensor<T, D>& y, PoolArgmax<D>& argmax);
 template <typename T, typename D>

@@ -15,7 +15,7 @@ namespace ops {
 
 inline constexpr std::int64_t block_of_8bit = 256;  // elements; the first block of a parameter begins at its first element
 
-// Some neighbouring elements, and the blocks in which they lie.
+// The planes of neighbouring elements, and of the blocks that contain them.
 template <typename T>
 struct Adam8bitPlanes {
   const T* gradient;

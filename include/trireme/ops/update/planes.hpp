@@ -15,7 +15,7 @@ namespace ops {
 template <typename T>
 struct Optional {};
 
-// What a formula gets instead of an element that is not kept.
+// Passed to a formula in place of the elements of a null plane.
 struct NotKept {
   TRIREME_HOST_DEVICE NotKept& operator[](auto) { return *this; }
 };
@@ -82,7 +82,7 @@ class PlanesAt<std::index_sequence<Index...>, Elements...> : PlaneAt<Index, Elem
   }
 };
 
-// Planes of equal length, in the order in which a formula gets their elements: const T where it only reads.
+// Planes of equal length, in the order in which a formula gets their elements. Planes that it only reads are const T.
 template <typename... Elements>
 using Planes = PlanesAt<std::index_sequence_for<Elements...>, Elements...>;
 

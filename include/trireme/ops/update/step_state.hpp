@@ -8,11 +8,11 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// What an optimizer keeps in a GPU's memory.
+// The state of an optimizer's steps in a GPU's memory.
 struct StepState {
   StepScalars scalars = {};  // the host writes the learning rate
   StepScalars clipped = {};  // the same, for gradients that a ClipUpdate has multiplied by their scale: gradient_scale is 1
-  bool diverged = false;     // the step is skipped because it is not finite
+  bool diverged = false;     // the step is skipped because its loss or norm is not finite
   std::int64_t skipped = 0;  // number of such steps
 };
 
