@@ -35,7 +35,7 @@ struct MovesBits {
       for (std::int64_t i = 0; i < count; ++i) y[i] = x[i];
     }
   }
-  // x points to the last of the elements that are read. Compilers turn 16 bytes at a time into a shuffle.
+  // x points to the last of the elements that are read. Reverses 16 bytes at a time, which compilers turn into a shuffle.
   template <typename Word>
   static void reversed_run(const Word* x, Word* y, std::int64_t count) {
     using Bits = decltype(Word::bits);

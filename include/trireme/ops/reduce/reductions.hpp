@@ -18,9 +18,9 @@
 //   mean(x, 1, true)  // {{2}, {5}}, of shape [2, 1]
 //
 // With keep_dims the dims stay, with extent 1. Integers are summed in std::int64_t, all floats in double; a CPU first adds four
-// at a time in float. The order of the additions depends only on the sizes, so on a CPU the bits do not depend on the number of
-// threads. Dims that are not neighbours cost a permuted copy of x. Functions of Variables have the same names
-// (autograd/operations/reduce.hpp).
+// at a time in float, unless they are doubles. The order of the additions depends only on the sizes, so on a CPU the bits do
+// not depend on the number of threads. Dims that are not neighbours cost a permuted copy of x. Functions of Variables have the
+// same names (autograd/operations/reduce.hpp).
 namespace trireme TRIREME_EXPORT {
 
 // The type of a sum of elements of type T: std::int64_t for integers and bool, T itself for floats.

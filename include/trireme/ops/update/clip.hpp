@@ -10,7 +10,7 @@ namespace trireme TRIREME_EXPORT {
 namespace ops {
 
 struct ClipStep {
-  double limit = std::numeric_limits<double>::infinity();  // of each element's magnitude
+  double limit = std::numeric_limits<double>::infinity();  // limit of each element's magnitude
   double clip_norm = 0;                                    // limit of the gradient norm; 0: no limit
   const StepTotals* totals = nullptr;
   double gradient_scale = 1;

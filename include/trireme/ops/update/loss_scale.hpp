@@ -14,7 +14,7 @@ struct LossScaleRules {
   std::int64_t growth_interval = 2000;
 };
 
-// The loss scale of float16, with the numbers that it is updated by, as torch.cuda.amp.GradScaler.
+// The loss scale of float16 and the counters that its updates need, as in torch.cuda.amp.GradScaler.
 struct LossScale {
   double scale = 1;                 // a value of type float
   std::int64_t growth_tracker = 0;  // updates without overflow since the scale changed

@@ -16,8 +16,8 @@ struct MuonMomentumStep {
   StepOnDevice on_device = {};
 };
 
-// buffer = momentum * buffer + (1 - momentum) * g; the direction is the buffer, or with Nesterov's momentum momentum * buffer +
-// (1 - momentum) * g.
+// buffer = momentum * buffer + (1 - momentum) * g; the direction is the buffer; with Nesterov's momentum it is momentum *
+// buffer + (1 - momentum) * g.
 template <typename T>
 struct MuonMomentumUpdate {
   using Step = MuonMomentumStep;

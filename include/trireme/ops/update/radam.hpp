@@ -27,8 +27,8 @@ TRIREME_HOST_DEVICE double rectification(double beta2, std::int64_t update) {
   return std::sqrt((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length));
 }
 
-// Liu et al. 2020, arXiv 1908.03265, as torch.optim.RAdam: Adam's step times the rectification, or momentum alone where that is
-// 0.
+// Liu et al. 2020, arXiv 1908.03265, as torch.optim.RAdam: Adam's step times the rectification, or momentum alone if the
+// rectification is 0.
 template <typename T>
 struct RadamUpdate {
   using Step = RadamStep;
