@@ -6,7 +6,7 @@
 // of [outer, chunks, inner].
 namespace trireme::ops {
 
-// `backwards` goes from the last element to the first.
+// kind is sum or product. `backwards` goes from the last element to the first.
 template <typename T>
 struct CumulateChunks {
   Accumulation kind;
