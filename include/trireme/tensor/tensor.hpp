@@ -145,8 +145,8 @@ class Tensor {
 
   bool shares_storage() const noexcept { return storage_.use_count() > 1; }  // whether other tensors hold the block too
 
-  // The number of writes to the block by operations. Code that writes through data(), span() or at() to a tensor that a tape
-  // may have saved calls count_change(). backward() then throws instead of using values that its forward pass did not have.
+  // The number of operations that wrote to the block. Call count_change() after writing through data(), span() or at() to a
+  // tensor that a tape may have saved: backward() then throws instead of using values that its forward pass did not have.
   std::uint32_t version() const noexcept { return storage_ == nullptr ? 0 : storage_->version(); }
   void count_change() const noexcept {
     if (storage_ != nullptr) storage_->count_change();

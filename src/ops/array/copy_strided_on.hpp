@@ -11,7 +11,7 @@
 #include "trireme/ops/array/fill.hpp"
 #include "trireme/ops/array/movement.hpp"
 
-// The copies of ops/array for any device. The checks are shared; CopyStrided<D> does the work.
+// The copies of ops/array for any device: CopyStrided<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

@@ -64,7 +64,6 @@ std::vector<DimPart> padded_parts(std::int64_t extent, std::int64_t before, std:
   return parts;
 }
 
-// The extent of a dim after padding.
 std::int64_t padded_extent(const Shape& x, int dim, std::int64_t before, std::int64_t after, PadMode mode) {
   const std::int64_t extent = x[dim];
   constexpr std::int64_t most = std::int64_t{1} << 53;

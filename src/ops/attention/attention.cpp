@@ -26,8 +26,7 @@ struct Matrix {
   static std::int64_t whole_lines(std::int64_t elements) { return (elements + 15) / 16 * 16; }
 };
 
-// The matrix that kernels use: the caller's own, or for half types floats, which take the first part of the rest of the
-// workspace.
+// The matrix that kernels use: the caller's own, or for half types floats from the workspace.
 template <typename T>
 Matrix<Accumulate<T>> floats_for(const Matrix<T>& matrix, Accumulate<T>*& workspace) {
   if constexpr (is_half<T>) {
@@ -93,9 +92,9 @@ AttentionSums<A> part_of_sums(A* exponentials, const AttentionSizes& sizes, cons
   return all.from((place.sequence * sizes.heads + place.kv_head * sizes.group()) * sizes.queries);
 }
 
-// Calls body(head, place, workspace) for every group of heads of every sequence, on the threads of this rank. The workspace has
-// the memory that kernels need and, for half types, floats for the inputs, with `gradients` also for their gradients, and for
-// `outputs` tensors of the shape of the output.
+// Calls body(head, place, workspace) for every group of heads of every sequence, on the threads of this rank. The workspace is
+// for the kernels and, for half types, for floats of the inputs, with `gradients` of their gradients too, and of `outputs`
+// tensors like the output.
 template <typename T, typename Pass, typename Body>
 void for_each_group(const Pass& pass, const AttentionSizes& sizes, bool gradients, std::int64_t outputs, const Body& body) {
   using A = Accumulate<T>;

@@ -158,7 +158,6 @@ struct AttentionBackwardInput {
   }
 };
 
-// The gradient of a tile of queries.
 template <typename T>
 struct AttentionQueryGradientTile {
   using A = Accumulate<T>;

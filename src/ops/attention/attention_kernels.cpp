@@ -47,7 +47,7 @@ T share_of(T sum) {
   return sum == T(0) ? T(0) : T(1) / sum;
 }
 
-// The number of elements of a copy of rows, which is needed if a row is not a whole number of vectors.
+// The elements of a copy of rows, for rows that are not a whole number of vectors.
 template <typename T>
 std::int64_t copied(std::int64_t rows, std::int64_t size) {
   return round_up<T>(size) == size ? 0 : rows * round_up<T>(size);

@@ -58,7 +58,7 @@ struct AttentionHeadGradients {
 
 template <typename T>
 struct AttentionKernels {
-  // The number of elements of the workspace of each thread.
+  // Elements of each thread's workspace.
   std::int64_t (*workspace)(std::int64_t queries, std::int64_t keys, std::int64_t size, std::int64_t value_size);
   void (*forward)(const AttentionHead<T>& head, T* out, std::int64_t out_stride, const AttentionSums<T>& sums, T* workspace);
   void (*backward)(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, T* workspace);

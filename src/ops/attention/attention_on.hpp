@@ -2,7 +2,7 @@
 
 #include "ops/attention/attention_checks.hpp"
 
-// The operations of ops/attention/attention.hpp for any device. The checks are shared; Attention<D> does the work.
+// The operations of ops/attention/attention.hpp for any device: Attention<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

@@ -10,8 +10,7 @@
 #include "trireme/ops/attention/attention.hpp"
 #include "trireme/ops/attention/cached_attention.hpp"
 
-// The operation of ops/attention/cached_attention.hpp for any device. The checks are shared; CachedQueries<D> computes the
-// attention of single tokens.
+// The operation of ops/attention/cached_attention.hpp for any device: CachedQueries<D> attends for single tokens.
 namespace trireme::ops {
 
 struct CachedAttentionSizes {

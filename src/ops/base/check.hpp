@@ -9,8 +9,7 @@
 
 namespace trireme::ops {
 
-// Throws "add: a is undefined" for an undefined tensor, which has the shape of a scalar but no element. The checks of tensors
-// below include this.
+// Throws "add: a is undefined". An undefined tensor has the shape of a scalar. The checks of tensors below include this.
 template <typename T, typename D>
 void require_defined(std::string_view op, std::string_view name, const Tensor<T, D>& had) {
   require(had.defined(), "{}: {} is undefined", op, name);
@@ -33,7 +32,7 @@ void require_shape(std::string_view op, std::string_view name, Tensor<T, D>& had
   had.count_change();
 }
 
-// For tensors that are indexed as one row of numbers: any shape with `wanted` elements will do.
+// For tensors that are indexed as one row of numbers, of any shape.
 inline void require_count(std::string_view op, std::string_view name, const Shape& had, std::int64_t wanted) {
   require(had.numel() == wanted, "{}: {} has shape {}, but needs {} elements", op, name, had, wanted);
 }

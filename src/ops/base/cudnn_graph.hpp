@@ -27,7 +27,6 @@ struct CudnnPlanDemands {
 
 using CudnnNotes = std::vector<cudnnBackendNumericalNote_t>;  // cuDNN's notes on the numerics of an engine
 
-// A compiled graph.
 class CudnnPlan {
  public:
   CudnnPlan(const Cudnn& library, std::vector<CudnnDescriptor> parts, CudnnDescriptor plan, CudnnNotes notes);

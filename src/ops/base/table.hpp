@@ -6,7 +6,6 @@
 
 namespace trireme::ops {
 
-// The kernels of a family, for float and double.
 template <template <typename> typename Kernels>
 struct KernelTable {
   Kernels<float> of_float;

@@ -8,7 +8,7 @@
 #include "trireme/ops/elementwise/elementwise.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 
-// The operations of ops/convolution/convolution.hpp for any device. The checks are shared; Convolution<D> does the work.
+// The operations of ops/convolution/convolution.hpp for any device: Convolution<D> does the work.
 namespace trireme::ops {
 
 // Each overwrites its last argument. Only backward_weight is called for a batch of 0.

@@ -104,8 +104,7 @@ class GroupedConvolution {
     const float* bias;
   };
 
-  // Calls body(begin, end) for parts of count * chunks_ items, on this rank's threads. `results` elements are computed for all
-  // chunks of an item.
+  // Calls body(begin, end) for parts of count * chunks_ items. All chunks of an item have `results` elements.
   template <typename Body>
   void for_items(std::int64_t count, std::int64_t results, const Body& body) const {
     const std::int64_t work = std::max<std::int64_t>(results / chunks_ * taps_ * group_, 1);
@@ -188,7 +187,7 @@ class GroupedConvolution {
     return all;
   }
 
-  // The index in the spread pixels of the pixel that a tap multiplies for the first result of a row.
+  // The spread pixel that a tap multiplies for the first result of a row.
   std::int64_t offset(const Band& band, const Tap& tap, std::int64_t row) const {
     const std::int64_t from_row = row * geometry_.from_step.height + tap.row - band.from_rows.begin;
     return (from_row * band.from_columns.size() + tap.column - band.from_columns.begin) * pixel_;
@@ -297,9 +296,8 @@ bool has_narrow_groups(const ConvolutionShape& s) {
 
 }  // namespace
 
-// The limits are measured by benchmarks/products with kernels from 1 x 3 to 31 x 1. oneDNN is faster at depthwise convolutions
-// with kernels that it has special code for, because spreading the pixels is not worth it for few products. Its general code
-// takes 3 to 500 times as long.
+// Measured by benchmarks/products with kernels from 1 x 3 to 31 x 1. oneDNN has special code for some depthwise kernels, which
+// is faster, as spreading pixels costs more than the few products. Its general code takes 3 to 500 times as long.
 bool suits_grouped(const ConvolutionShape& s) {
   const std::int64_t most_width = device::current_isa() == device::Isa::avx512 ? 31 : 7;
   return has_narrow_groups(s) || (is_depthwise(s) && s.kernel.width > most_width);

@@ -8,8 +8,7 @@
 
 namespace trireme::ops {
 
-// Conversion to float is exact; conversion from float rounds to the nearest, ties to even: the same bits as the classes
-// bfloat16 and float16.
+// From float they round to the nearest, ties to even: the same bits as the classes bfloat16 and float16.
 struct CastKernels {
   void (*from_bfloat16)(const bfloat16* x, float* y, std::int64_t count);
   void (*to_bfloat16)(const float* x, bfloat16* y, std::int64_t count);

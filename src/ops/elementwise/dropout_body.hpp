@@ -25,7 +25,7 @@ TRIREME_HOST_DEVICE std::uint64_t stream_of_step(std::uint64_t stream, std::uint
   return stream ^ (step * 0x9E3779B97F4A7C15);
 }
 
-// Applies dropout to parts of four elements, whose random words are computed together: part(p) for p in [0, num_parts()).
+// Parts of four elements, whose random words are computed together: part(p) for p in [0, num_parts()).
 template <typename T>
 struct Dropout {
   const T* x;

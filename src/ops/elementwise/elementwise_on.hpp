@@ -3,7 +3,7 @@
 #include "ops/base/check.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"
 
-// The operations of ops/elementwise/elementwise.hpp for any device. The checks are shared; Elementwise<D> does the work.
+// The operations of ops/elementwise/elementwise.hpp for any device: Elementwise<D> does the work.
 namespace trireme::ops {
 
 // All of `count` elements; the arguments are those of the operations.

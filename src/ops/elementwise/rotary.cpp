@@ -13,7 +13,6 @@
 namespace trireme::ops {
 namespace {
 
-// The options that angles depend on.
 auto angles_of(const RotaryOptions& options) {
   const RotaryScaling& s = options.scaling;
   return std::tuple(options.size, options.first_position, options.base, s.kind, s.factor, s.trained_positions, s.low_frequency,

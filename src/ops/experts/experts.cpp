@@ -18,7 +18,7 @@ void each_expert(const ExpertRows& rows, const auto& body) {
   }
 }
 
-// Calls body(place, row) for each choice of a token that has a row; place is token * choices + number of the choice.
+// Calls body(place, row) for each choice of a token that has a row.
 void each_row_of(const ExpertRows& rows, std::int64_t token, const auto& body) {
   for (std::int64_t place = token * rows.choices; place < (token + 1) * rows.choices; ++place) {
     const std::int64_t row = rows.row[static_cast<std::size_t>(place)];

@@ -14,7 +14,7 @@
 namespace trireme::ops {
 namespace {
 
-// outer, rows and inner are the dims before `place`, the dim `place`, and the dims after it.
+// outer: the dims before `place`, rows: `place`, inner: the dims after it.
 Indexing indexing_along(std::string_view name, const Shape& x, int place) {
   Indexing indexing{.name = name, .rows = x[place]};
   for (int dim = 0; dim < place; ++dim) indexing.outer *= x[dim];
@@ -22,7 +22,7 @@ Indexing indexing_along(std::string_view name, const Shape& x, int place) {
   return indexing;
 }
 
-// The part of a table that an index uses: it may be smaller than the table along all dims except `place`.
+// The part of a table that an index uses, which may be smaller along all dims except `place`.
 std::vector<Slice> reached_slices(std::string_view name, std::string_view table_name, const Shape& table, int place,
                                   const Shape& index) {
   require(index.size() == table.size(), "{}: index {} needs as many dims as {} {}", name, index, table_name, table);
@@ -193,7 +193,7 @@ void Indexed<Cpu>::scatter(ScatterKind kind, const Indexing& indexing, const T* 
   });
 }
 
-// Goes backwards from the last place: of equal indices the first one met is the one that scatter() kept.
+// Backwards: of equal indices scatter() kept the last one.
 template <>
 template <typename T>
 void Indexed<Cpu>::scatter_backward(const Indexing& indexing, T* dy, const std::int64_t* index, T* dsource) {

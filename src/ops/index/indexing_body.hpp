@@ -71,9 +71,8 @@ struct GatherElements {
   }
 };
 
-// The elements that a thread writes. A line of the table is its rows at one place of [outer, inner]. Each line has `owners`
-// threads, a power of two. Each thread goes through all places of the line in order, and handles those in the rows that it
-// owns. So no two threads write the same element.
+// The elements that a thread writes. A line is the rows of the table at one place of [outer, inner]. Each line has `owners`
+// threads, a power of two, which go through all its places in order, but each writes only the rows that it owns.
 struct LineOwner {
   std::int64_t o;
   std::int64_t i;
@@ -132,7 +131,7 @@ struct ScatterExtremeLine {
   }
 };
 
-// As ScatterLine, but backwards from the last place: of equal indices the first one met is the one that scatter() kept.
+// As ScatterLine, but backwards: of equal indices scatter() kept the last one.
 template <typename T>
 struct ScatterLineBackward {
   IndexingSizes sizes;

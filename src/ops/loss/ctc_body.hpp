@@ -27,7 +27,6 @@ struct CtcSamples {
   std::int64_t most_states() const { return 2 * labels + 1; }
 };
 
-// One of the samples.
 template <typename T>
 struct CtcSample {
   const T* log_probabilities;

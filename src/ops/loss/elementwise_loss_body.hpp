@@ -26,7 +26,7 @@ TRIREME_HOST_DEVICE auto with_loss(const ElementwiseLossOf<A>& of, Visit visit) 
   return visit(math::Focal<A>{of.first, of.second});
 }
 
-// sums[part] = the sum of the losses of every `parts`-th run of elements, in double. A run has team.size() elements.
+// sums[part] = the losses of every `parts`-th run of team.size() elements, in double.
 template <typename T, typename Loss>
 struct SumLosses {
   Loss loss;

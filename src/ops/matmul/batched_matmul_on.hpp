@@ -8,7 +8,7 @@
 #include "trireme/ops/elementwise/cast.hpp"
 #include "trireme/ops/matmul/batched_matmul.hpp"
 
-// The operations of ops/matmul/batched_matmul.hpp for any device. The checks are shared; BatchedMatmul<D> multiplies.
+// The operations of ops/matmul/batched_matmul.hpp for any device: BatchedMatmul<D> multiplies.
 namespace trireme::ops {
 
 template <typename D>

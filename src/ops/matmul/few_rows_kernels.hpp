@@ -27,8 +27,8 @@ struct FewRowsKernels {
   std::int64_t most_columns;
   void (*multiply)(const FewRows<float>& product);
   void (*multiply_bfloat16)(const FewRows<bfloat16>& product);
-  // sums = a b^T for any number of columns, with rows c_stride apart. Each sum is computed as one partial sum for each element
-  // of a vector, which are added at the end. Its bits depend on its row of a, its column of b and the instruction set alone.
+  // sums = a b^T for any number of columns, with rows c_stride apart. Each element of a vector has a partial sum. The bits of a
+  // sum depend on its row of a, its column of b and the instruction set alone.
   void (*multiply_partially)(const FewRows<float>& product, std::int64_t c_stride);
 };
 

@@ -57,8 +57,8 @@ TRIREME_TEAM float largest_of(const Team& team, const Amaxes& amaxes) {
   return team.max(largest);
 }
 
-// amaxes[part] = the largest magnitude of every `parts`-th run of packs of `count` elements. A run has team.size() packs. If
-// one of `known` is above 0, nothing is read and all amaxes are 0.
+// amaxes[part] = the largest magnitude in every `parts`-th run of team.size() packs, of `count` elements. If one of `known` is
+// above 0, nothing is read and all amaxes are 0.
 template <int Width, typename T>
 struct AmaxParts {
   const T* x;

@@ -3,7 +3,7 @@
 #include "ops/base/check.hpp"
 #include "trireme/ops/matmul/float8.hpp"
 
-// The operations of ops/matmul/float8.hpp for any device. The checks are shared; Float8Products<D> does the work.
+// The operations of ops/matmul/float8.hpp for any device: Float8Products<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

@@ -6,7 +6,7 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 
-// The operations of ops/matmul/matmul.hpp for any device. The checks are shared; Matmul<D> multiplies.
+// The operations of ops/matmul/matmul.hpp for any device: Matmul<D> multiplies.
 namespace trireme::ops {
 
 template <typename D>

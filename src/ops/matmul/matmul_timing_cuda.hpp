@@ -8,8 +8,7 @@
 
 namespace trireme::ops::cuda {
 
-// Measures which algorithm is fastest for these operands. The host waits. The runs write to the result if the product
-// overwrites it; a result that the product adds to keeps its values.
+// The fastest algorithm for these operands. The host waits. The runs overwrite the result, unless the product adds to it.
 TimedAlgorithm fastest(MatmulPlan& plan, const MatmulProblem& problem, const std::vector<MatmulAlgorithm>& algorithms,
                        MatmulOperands operands, void* workspace, cudaStream_t stream);
 

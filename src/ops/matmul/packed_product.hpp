@@ -10,7 +10,7 @@ namespace trireme::ops {
 template <typename T, typename C>
 void run_packed_product(const MatmulShape& shape, const T* a, const T* b, const float* bias, C* c);
 
-// The number of products of a partial sum: after so many products of k a new partial sum begins.
+// After so many products of k a new partial sum begins.
 std::int64_t depth_of_block(std::int64_t k);
 
 // Whether run_packed_product() is fastest for operands of float.

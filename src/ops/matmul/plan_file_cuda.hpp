@@ -30,8 +30,7 @@ std::filesystem::path plan_folder(const char* cache, const char* home);
 
 class PlanFile {
  public:
-  // Reads the file if there is one. Logs a message for a file that can't be used, and ignores it. With an empty folder nothing
-  // is kept.
+  // Reads the file if there is one, or logs why it can't be used. With an empty folder nothing is kept.
   PlanFile(const std::filesystem::path& folder, PlanPlatform platform);
 
   const TimedAlgorithm* find(std::string_view problem) const;  // null if it was not timed

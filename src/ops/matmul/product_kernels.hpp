@@ -30,16 +30,16 @@ struct ProductStrip {
   LinesAhead ahead;
 };
 
-// Products of matrices of float. The order of additions of an element depends on the depth alone: after every most_depth
-// products a new partial sum begins, in which products are added in order.
+// Products of matrices of float. The order of additions depends on the depth alone: products are added in order, with a new
+// partial sum after every most_depth.
 struct ProductKernels {
   std::int64_t most_depth;     // of a block of a product
   std::int64_t strip_rows;     // rows of c that stay in registers
   std::int64_t panel_columns;  // of b
   std::int64_t row_step;       // of a strip, see ProductStrip
   std::int64_t column_step;
-  // Packs the rows [0, rows) of all panels of b. The first panel begins at `panels`, each other one panel_step elements after
-  // the one before. b[p][j] is b[p * stride + j], or b[j * stride + p] if transposed. Missing columns are filled with zeros.
+  // Packs the rows [0, rows) of all panels of b, panel_step elements apart. b[p][j] is b[p * stride + j], or b[j * stride + p]
+  // if transposed. Missing columns are filled with zeros.
   void (*pack_panels)(const float* b, std::int64_t stride, bool transposed, std::int64_t rows, std::int64_t columns,
                       float* panels, std::int64_t panel_step);
   // Packs strips by columns from a stored [rows, columns]: the elements of strip s for product p begin at strips[s * strip_step

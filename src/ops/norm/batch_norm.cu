@@ -35,8 +35,7 @@ cudaError_t sum_parts(const Terms& terms, std::int64_t rows, std::int64_t channe
   return device::launched();
 }
 
-// Each thread gets enough rows to make computing its coefficients worthwhile, and there are no more threads than the GPU runs
-// at once.
+// Threads get enough rows for their coefficients to be worth it; there are not more threads than the GPU runs at once.
 ChannelStrands strands_of(std::int64_t rows, std::int64_t channels, int width, std::int64_t blocks) {
   constexpr std::int64_t least_rows = 4;
   const std::int64_t packs = channels / width;
@@ -56,7 +55,7 @@ cudaError_t each_strand(const Pass& pass, std::int64_t rows, std::int64_t channe
   return device::launched();
 }
 
-// Calls launch(counts) with the value as an integral constant.
+// Calls launch(integral constant) with `counts`.
 template <typename Launch>
 cudaError_t with_counts(Counts counts, Launch launch) {
   switch (counts) {

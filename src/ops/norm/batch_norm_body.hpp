@@ -53,8 +53,8 @@ struct ChannelMoments {
   }
 };
 
-// The normalisation of a channel. x - mean is computed as x - center - remainder, which is exact even if the mean is large and
-// has more digits than x.
+// The normalisation of a channel. x - mean is x - center - remainder, exact even if the mean is large and has more digits than
+// x.
 template <typename T>
 struct ChannelNormalization {
   const double* mean;
@@ -109,7 +109,6 @@ struct GradientPacks {
     return packs;
   }
 
-  // x - center.
   TRIREME_TEAM Accumulate<T> difference(const ChannelCoefficients<Width, T>& channels, int k) const {
     return widened(x.at[k]) - channels.center[k];
   }

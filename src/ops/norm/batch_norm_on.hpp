@@ -6,7 +6,7 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/norm/batch_norm.hpp"
 
-// The operations of ops/norm/batch_norm.hpp for any device. The checks are shared; BatchNorm<D> does the work.
+// The operations of ops/norm/batch_norm.hpp for any device: BatchNorm<D> does the work.
 namespace trireme::ops {
 
 // The arguments of batch_norm_backward besides its pass.

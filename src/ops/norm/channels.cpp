@@ -77,7 +77,7 @@ void sum_columns(const Lines& lines, double* sums, const Body& body) {
   }
 }
 
-// x - mean is computed as x - center - remainder(mean), which is exact even if the mean is large and has more digits than x.
+// x - mean is x - center - remainder(mean), exact even if the mean is large and has more digits than x.
 template <typename A>
 double remainder(double mean) {
   return mean - static_cast<double>(static_cast<A>(mean));

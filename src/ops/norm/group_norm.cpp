@@ -19,7 +19,6 @@ void parallel_samples(const GroupNormSizes& sizes, const Body& body) {
   });
 }
 
-// The sum of value(channel) over the channels of a group.
 template <typename Value>
 double sum_of_group(const GroupNormSizes& sizes, std::int64_t group, const Value& value) {
   double sum = 0;

@@ -3,7 +3,7 @@
 #include "ops/base/check.hpp"
 #include "trireme/ops/norm/norm.hpp"
 
-// The operations of ops/norm/norm.hpp for any device. The checks are shared; Norms<D> does the work.
+// The operations of ops/norm/norm.hpp for any device: Norms<D> does the work.
 namespace trireme::ops {
 
 enum class NormKind : std::uint8_t { layer, rms };  // only the layer norm has a mean and a bias

@@ -14,7 +14,7 @@
 #include "trireme/ops/pointwise/pointwise.hpp"
 #include "trireme/ops/reduce/reductions.hpp"
 
-// The operations of ops/pointwise/pointwise.hpp for any device. The checks are shared; Pointwise<D> does the work.
+// The operations of ops/pointwise/pointwise.hpp for any device: Pointwise<D> does the work.
 namespace trireme::ops {
 
 // UnaryNumbers in the type that T is computed in. Values outside the range of an integer type are clamped to it.

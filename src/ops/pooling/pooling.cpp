@@ -27,8 +27,7 @@ struct PoolSpans {
   }
 };
 
-// Calls body(window, element of x, element of y, divisor) for the windows in row `row` of the result of one image. x: the shape
-// of the images.
+// Calls body(window, element of x, element of y, divisor) for the windows in row `row` of the result.
 template <typename Body>
 void for_windows(const PoolSpans& windows, const Shape& x, std::size_t row, const Body& body) {
   const std::int64_t channels = x[3];

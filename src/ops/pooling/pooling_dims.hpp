@@ -8,7 +8,7 @@ namespace trireme::ops {
 
 inline constexpr std::int64_t most_pool_pixels = 1 << 29;
 
-// a / b of numbers that are not negative. Most divisors are 1, so that case is checked first.
+// a / b of numbers that are not negative; most divisors are 1.
 TRIREME_HOST_DEVICE std::int32_t quotient(std::int32_t a, std::int32_t b) {
   return b == 1 ? a : static_cast<std::int32_t>(static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b));
 }
@@ -20,8 +20,8 @@ struct PoolSpan {
   std::int32_t divisor;
 };
 
-// The windows of a pooling along one dim. Numbers are below most_pool_pixels, so that they fit 32 bits: a GPU divides these
-// several times as fast as 64 bits.
+// The windows of a pooling along one dim. Numbers are below most_pool_pixels: a GPU divides 32 bits several times as fast as
+// 64.
 struct PoolDim {
   std::int32_t size;  // pixels
   std::int32_t windows;
@@ -64,7 +64,6 @@ struct PoolDim {
   }
 
  private:
-  // (a * b + addend) / divisor.
   TRIREME_HOST_DEVICE static std::int32_t scaled(std::int32_t a, std::int32_t b, std::int32_t divisor,
                                                  std::int32_t addend = 0) {
     return static_cast<std::int32_t>((std::int64_t{a} * b + addend) / divisor);
@@ -72,7 +71,6 @@ struct PoolDim {
   TRIREME_HOST_DEVICE static std::int32_t least(std::int32_t a, std::int32_t b) { return a < b ? a : b; }
 };
 
-// The windows of a pooling along both dims of the result.
 struct PoolWindows {
   PoolDim rows;
   PoolDim columns;

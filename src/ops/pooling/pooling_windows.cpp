@@ -8,7 +8,6 @@
 namespace trireme::ops {
 namespace {
 
-// The options along one dim.
 struct Sliding {
   std::int64_t kernel, stride, padding, dilation;
   bool ceil_mode;

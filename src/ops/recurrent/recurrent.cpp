@@ -49,7 +49,6 @@ void clear_padding(const RecurrentRows& rows, const Tensor<T>& tensor, std::int6
   }
 }
 
-// An LSTM's c before step `step` of a row.
 template <typename T>
 const T* c_before(const RecurrentForward<T, Cpu>& pass, const RecurrentRows& rows, std::int64_t row, std::int64_t step) {
   return step == 0 ? row_of(pass.c0, row) : row_of(pass.inner, rows.place(row, step - 1));

@@ -6,8 +6,7 @@
 
 namespace trireme::ops {
 
-// A row's largest element and sum(exp(x - largest)). They stay two numbers, because a log-sum-exp would lose small differences
-// if x is large.
+// A row's largest element and sum(exp(x - largest)). A log-sum-exp would lose small differences if x is large.
 template <typename A>
 struct Exponentials {
   A largest;

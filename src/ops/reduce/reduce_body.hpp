@@ -63,7 +63,6 @@ struct SumRows {
   }
 };
 
-// The terms of sums: an element itself, or its square.
 struct Itself {
   TRIREME_TEAM double operator()(double x) const { return x; }
 };
@@ -71,7 +70,7 @@ struct Square {
   TRIREME_TEAM double operator()(double x) const { return x * x; }
 };
 
-// sums[part] = sum of value(x[i]) over every `parts`-th run of packs of `count` elements. A run has team.size() packs.
+// sums[part] = sum of value(x[i]) over every `parts`-th run of team.size() packs, of `count` elements.
 template <int Width, typename T, typename Value>
 struct SumParts {
   const T* x;

@@ -13,7 +13,7 @@
 #include "trireme/ops/array/movement.hpp"
 #include "trireme/ops/reduce/reductions.hpp"
 
-// The operations of ops/reduce/reductions.hpp for any device. The checks are shared; Reductions<D> does the work.
+// The operations of ops/reduce/reductions.hpp for any device: Reductions<D> does the work.
 namespace trireme::ops {
 
 template <typename D>
@@ -208,7 +208,7 @@ void reduce_backward(const ReductionOptions& options, const Tensor<T, D>& x, con
   detail::write_in_order(plan, dx, accumulate, [&](Tensor<T, D>& to, bool adds) { backward.write(to, adds); });
 }
 
-// Keeps two numbers for each result, because a log-sum-exp would lose small differences if x is large.
+// Two numbers for each result: a log-sum-exp would lose small differences if x is large.
 template <typename T, typename D>
 void logsumexp(const Dims& dims, const Tensor<T, D>& x, Tensor<T, D>& y, Tensor<double, D>& exponentials) {
   require_defined("logsumexp", "x", x);

@@ -18,8 +18,7 @@ T largest_of(const T* x, std::int64_t count) {
   return largest;
 }
 
-// Likewise, but the lowest finite number instead of -infinity, because -infinity - -infinity is NaN. The sum of a row of
-// -infinity is then 0.
+// Likewise, but never -infinity, because -infinity - -infinity is NaN. The sum of a row of -infinity is 0.
 template <typename T>
 T largest_finite_of(const T* x, std::int64_t count) {
   const T largest = largest_of(x, count);

@@ -9,7 +9,7 @@
 #include "trireme/ops/array/transpose.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
 
-// The operations of ops/reduce/softmax.hpp for any device. The checks are shared; Softmax<D> does the work.
+// The operations of ops/reduce/softmax.hpp for any device: Softmax<D> does the work.
 namespace trireme::ops {
 
 enum class SoftmaxKind : std::uint8_t { softmax, log_softmax };

@@ -31,7 +31,6 @@ TRIREME_TEAM ResizedPixel resized_pixel(const ResizedDim& dim, bool bilinear, bo
   return {first, first < last ? first + 1 : first, weight < 1 ? weight : 1};
 }
 
-// The weight of a pixel of x in a pixel of y.
 TRIREME_TEAM double weight_in(const ResizedPixel& of_y, std::int64_t of_x) {
   return (of_y.first == of_x ? 1 - of_y.weight : 0) + (of_y.second == of_x ? of_y.weight : 0);
 }

@@ -40,7 +40,6 @@ struct ChunkTotals {
   }
 };
 
-// y = total, or += with `accumulate`.
 template <typename Y, typename W>
 TRIREME_HOST_DEVICE void write_total(Y& y, W total, bool accumulate) {
   if constexpr (std::is_integral_v<Y>) {

@@ -15,8 +15,8 @@ TRIREME_HOST_DEVICE bool is_extreme(W element, W extreme) {
 template <typename T>
 using ExtremeOf = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
 
-// The index of the first extreme element of each result among every `parts`-th element: for an index i of [outer, parts,
-// inner]. If it is not among them, the index after the last element.
+// The first extreme element of each result among every `parts`-th, or the index after the last element: for an index i of
+// [outer, parts, inner].
 template <typename T>
 struct FirstExtreme {
   ReduceSizes sizes;

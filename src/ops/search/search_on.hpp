@@ -8,7 +8,7 @@
 #include "trireme/ops/reduce/reductions.hpp"
 #include "trireme/ops/search/search.hpp"
 
-// The operations of ops/search/search.hpp for any device. The checks are shared; Search<D> does the work.
+// The operations of ops/search/search.hpp for any device: Search<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

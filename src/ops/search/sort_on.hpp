@@ -7,7 +7,7 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/search/sort.hpp"
 
-// The operations of ops/search/sort.hpp for any device. The checks are shared; Sort<D> does the work.
+// The operations of ops/search/sort.hpp for any device: Sort<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

@@ -120,7 +120,6 @@ struct UpdateBlock8bit {
   }
 };
 
-// A team measures a part of one block.
 template <typename T>
 struct MeasureBlock8bit {
   Adam8bitPlanes<T> planes;

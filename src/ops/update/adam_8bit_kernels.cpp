@@ -103,7 +103,6 @@ void decode(std::int64_t count, const Adam8bitPlanes<T>& planes, Block<T>& momen
   for (std::int64_t i = 0; i < count; ++i) second[i] = static_cast<T>(values[i] * second_absmax);
 }
 
-// Updates moments and weights.
 template <typename T>
 void move(std::int64_t count, const AdamUpdate<T>& update, const T* gradient, T* weight, Block<T>& moments) {
   const AdamUpdate<T> of = update;
@@ -114,7 +113,6 @@ void move(std::int64_t count, const AdamUpdate<T>& update, const T* gradient, T*
   for (std::int64_t i = 0; i < count; ++i) of(gradient[i], weight[i], first[i], second[i], largest);
 }
 
-// The largest magnitudes of both moments.
 template <typename T>
 void measure(std::int64_t count, const Block<T>& moments, float* absmax) {
   const T* first = moments.first;

@@ -11,9 +11,9 @@
 //             126 - n is the negative of 128 + n, except that -1 has no code: it becomes -0.993
 //   unsigned: 0, 3.25e-7, 7.75e-7, 2.125e-6, ..., 0.996, 1
 //
-// The formulas are templates that work for one number and for a register of numbers. The parameter `Lane` has the types Float
-// and Int and the operations: lookup() takes element i mod 8 of a table, smaller() gives the smaller number or the second one
-// if one is NaN, where() gives a number or 0, and so on.
+// The formulas are templates for one number or a register of numbers. Their parameter `Lane` has the types Float and Int and
+// operations: lookup() takes element i mod 8 of a table, smaller() the smaller number or the second if one is NaN, where() a
+// number or else 0, and so on.
 namespace trireme::ops {
 
 struct OneNumber {
@@ -48,8 +48,8 @@ template <int cells>
 struct Decades {
   static constexpr int last = cells * 127 + 1;
 
-  // The value of code n for number = n + cells - 1/2: (number - cells * 2^i) / (cells * 2^i) is the position of the cell's
-  // middle in its decade. For a negative number the value is negative. For n = 0 and n = last this returns 0.
+  // The value of code n for number = n + cells - 1/2, as (number - cells * 2^i) / (cells * 2^i) is the position of its cell's
+  // middle in the decade. Negative numbers have negative values. For n = 0 and n = last it is 0.
   template <typename Lane>
   TRIREME_HOST_DEVICE static typename Lane::Float value(typename Lane::Float number) {
     // 5^i / 10^7, or with two cells 5^(i+1) / 10^8, indexed by the exponent of the number.
@@ -114,8 +114,8 @@ struct SignedCodes {
   }
 };
 
-// For second moments. A number above 0 never gets the code of 0, because steps are divided by the root of the second moment
-// (Li, Chen, Zhu 2023, arXiv 2309.01507, on the "zero-point problem"). bitsandbytes does not ensure this.
+// For second moments. Numbers above 0 never get the code of 0, because a step would be divided by it (Li, Chen, Zhu 2023, arXiv
+// 2309.01507, on the "zero-point problem"); in bitsandbytes they may.
 struct UnsignedCodes {
   template <typename Lane>
   TRIREME_HOST_DEVICE static typename Lane::Float value(typename Lane::Int code) {

@@ -5,8 +5,8 @@
 
 namespace trireme::ops {
 
-// The first pass of LAMB over every `parts`-th run of elements; a run has team.size() elements. Updates the moments;
-// weight_sums[part] and update_sums[part] become sums of squares, in double. A skipped step goes over no elements.
+// The first pass of LAMB over every `parts`-th run of team.size() elements. Updates the moments; weight_sums[part] and
+// update_sums[part] become sums of squares, in double. A skipped step goes over no elements.
 template <typename T>
 struct LambMoments {
   const T* weight;

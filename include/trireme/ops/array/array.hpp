@@ -145,9 +145,8 @@ Tensor<T, D> narrow(const Tensor<T, D>& x, int dim, std::int64_t start, std::int
   return ops::part_of("narrow", x, dim, ops::narrowed(ops::defined_shape("narrow", x), dim, start, length));
 }
 
-// split() cuts a dim into parts of the given sizes, or of `size` elements each, of which the last may be smaller. chunk() cuts
-// it into `chunks` parts of equal size, of which the last may be smaller, or into fewer, as torch.chunk. Views along dim 0,
-// otherwise copies.
+// split() cuts a dim into parts of the given sizes, or of `size` elements, chunk() into at most `chunks` parts of equal size,
+// as torch's. The last part may be smaller. Views along dim 0, otherwise copies.
 template <typename T, typename D>
 std::vector<Tensor<T, D>> split(const Tensor<T, D>& x, const std::vector<std::int64_t>& sizes, int dim = 0) {
   const Shape& shape = ops::defined_shape("split", x);

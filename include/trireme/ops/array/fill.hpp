@@ -9,7 +9,6 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Every element of y becomes `value`.
 template <typename T, typename D>
 void fill_elements(Tensor<T, D>& y, std::type_identity_t<T> value) {
   y.count_change();

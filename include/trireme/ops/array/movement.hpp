@@ -82,8 +82,8 @@ std::pair<std::int64_t, std::int64_t> slice_of(std::string_view op, std::int64_t
 // The slice of `length` elements from `start` on; Error{invalid_argument} if x has fewer. A negative start counts from the end.
 Slice narrowed(const Shape& x, int dim, std::int64_t start, std::int64_t length);
 
-// The extents of the parts of a dim. split_sizes(): `size` elements each, the last may be smaller. chunk_sizes(): `count` parts
-// of equal size, of which the last may be smaller, or fewer. A dim of extent 0 gives one empty part, or `count` of them.
+// The extents of parts of `size` elements, or of at most `count` parts of equal size. The last part may be smaller. A dim of
+// extent 0 gives one empty part, or `count` of them.
 std::vector<std::int64_t> split_sizes(std::int64_t extent, std::int64_t size);
 std::vector<std::int64_t> chunk_sizes(std::int64_t extent, std::int64_t count);
 

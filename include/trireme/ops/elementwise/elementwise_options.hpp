@@ -30,8 +30,7 @@ struct RandomKey {
   std::uint64_t step = 0;
   std::uint64_t first_index = 0;  // global index of this tensor's first element
 
-  // Unless null, the GPU reads it: on_device->step is used, with `step` 0, and on_device->first_sample * per_sample is added to
-  // first_index. per_sample is the number of elements of a sample.
+  // If not null, the GPU uses its step instead of `step`, which is 0, and adds first_sample * per_sample to first_index.
   const RandomPosition* on_device = nullptr;
   std::uint64_t per_sample = 0;
 };

@@ -24,8 +24,7 @@ namespace ops {
 std::vector<Slice> reached_slices(std::string_view name, const Shape& x, int dim, const Shape& index);
 std::vector<Slice> reached_slices(std::string_view name, const Shape& source, const Shape& index);
 
-// Calls function(indexing, x, source) with the parts of x and source that the index uses. Returns x with its part replaced by
-// the result.
+// Returns x with the part that the index uses replaced by function(indexing, part of x, part of source).
 template <typename X, typename S>
 X scattered(std::string_view name, const X& x, int dim, const Shape& index, const S& source, const auto& function) {
   const std::vector<Slice> of_x = reached_slices(name, x.shape(), dim, index);
@@ -83,9 +82,8 @@ Tensor<T, D> scatter_add(const Tensor<T, D>& x, int dim, const Tensor<I, D>& ind
   return ops::scattered("scatter_add", x, dim, index, source, [](auto&&... all) { ops::scatter_add(all...); });
 }
 
-// As torch's scatter_reduce: a copy of x in which y[i, index[i, j, k], k] is, for dim 1, the largest or smallest of its value
-// in x and all source[i, j, k] with this index. The index is as for scatter(). For maxima of groups, such as the edges of each
-// node, let x be -infinity.
+// As torch's scatter_reduce: a copy of x with y[i, index[i, j, k], k] = the largest or smallest of its value in x and all such
+// source[i, j, k], for dim 1. The index is as for scatter(). For maxima of groups let x be -infinity.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> scatter_reduce(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source,
                             ScatterReduction reduction) {

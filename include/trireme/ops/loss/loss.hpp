@@ -50,8 +50,7 @@ TRIREME_EXPORT void cross_entropy_backward(const Tensor<T, D>& logits, const Ten
                                            const Tensor<Accumulate<T>, D>& exponentials, const ScalarFor<T, D>& scale,
                                            Tensor<T, D>& dlogits, const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// Forward and backward in one pass, with less memory traffic: writes sums as cross_entropy_sums, and overwrites logits with
-// dlogits.
+// Both passes in one, with less memory traffic: writes sums as cross_entropy_sums, and overwrites logits with dlogits.
 template <typename T, typename D>
 TRIREME_EXPORT void cross_entropy_in_place(Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, Accumulate<T> scale,
                                            Tensor<double, D>& sums, const CrossEntropyOptions<Accumulate<T>, D>& options = {});

@@ -8,11 +8,10 @@ namespace trireme TRIREME_EXPORT {
 namespace ops {
 
 // Batch norm of x [..., channels]: every channel is normalised over all rows. Ioffe, Szegedy 2015, arXiv 1502.03167.
-// If several ranks hold rows of one batch, each rank sums its own rows, and the sums of all ranks are added before they are
-// used.
+// If several ranks hold rows of one batch, each sums its own rows, and the sums are added before they are used.
 // T: float, double, bfloat16, float16; weight and bias are float for the last two.
 
-// sums [2 * channels]: the sums of each channel's elements, then the sums of their squares.
+// sums [2 * channels]: of each channel's elements, then of their squares.
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm_sums(const Tensor<T, D>& x, Tensor<double, D>& sums);
 
@@ -69,15 +68,14 @@ struct BatchNormBackward {
   Tensor<T, D> dy = {};
 };
 
-// sums [2 * channels]: the sums of dy, which are the gradient of bias; then the sums of dy * (x - mean) * rstd, the gradient of
-// weight. dresidual, which may be undefined, becomes dy where it counts, else 0: the gradient of a residual.
-// batch_norm_backward may take it as dy, with relu = false.
+// sums [2 * channels]: of dy, the gradient of bias; then of dy * (x - mean) * rstd, the gradient of weight. dresidual, which
+// may be undefined, becomes dy where it counts, else 0: the gradient of a residual. batch_norm_backward may take it as dy, with
+// relu = false.
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums,
                                              const Tensor<T, D>& dresidual = {});
 
-// gradient [channels] = sums [channels], rounded, or += with `accumulate`. sums is one half of those above: the first for bias,
-// the second for weight.
+// gradient [channels] = sums [channels]: the first half of those above for bias, the second for weight.
 template <typename A, typename D>
 TRIREME_EXPORT void batch_norm_weight_gradient(const Tensor<double, D>& sums, Tensor<A, D>& gradient, bool accumulate);
 

@@ -37,9 +37,9 @@ template <typename T, typename D>
 TRIREME_EXPORT void binary(Binary kind, const PointwiseOperandFor<T, D>& a, const PointwiseOperandFor<T, D>& b,
                            Tensor<T, D>& c);
 
-// The gradient of one operand, which has the shape of dx: dy times the derivative, summed over the dims in which the operand is
-// repeated. For equal operands minimum and maximum give each half of the gradient. The derivative of pow in the exponent is 0
-// where a is 0 and the exponent is not negative.
+// The gradient of one operand, which has the shape of dx: dy times the derivative, summed over the dims in which it is
+// repeated. Of equal operands, minimum and maximum give each half. The derivative of pow in the exponent is 0 where a is 0 and
+// the exponent not negative.
 template <typename T, typename D>
 TRIREME_EXPORT void binary_backward(Binary kind, Side side, const PointwiseOperandFor<T, D>& a,
                                     const PointwiseOperandFor<T, D>& b, const Tensor<T, D>& dy, Tensor<T, D>& dx,

@@ -14,7 +14,6 @@ struct AdafactorGradientStep {
   StepOnDevice on_device = {};
 };
 
-// g = gradient_scale * gradient.
 template <typename T>
 struct AdafactorGradientUpdate {
   using Step = AdafactorGradientStep;
@@ -30,7 +29,6 @@ struct AdafactorGradientUpdate {
 
 struct AdafactorSquareStep {};
 
-// y = x^2.
 template <typename T>
 struct AdafactorSquareUpdate {
   using Step = AdafactorSquareStep;
@@ -48,7 +46,6 @@ struct AdafactorMeanStep {
   StepOnDevice on_device = {};
 };
 
-// average += update^beta2_decay * (factor * sum - average).
 template <typename T>
 struct AdafactorMeanUpdate {
   using Step = AdafactorMeanStep;

@@ -9,8 +9,8 @@
 #include "trireme/ops/update/step_state.hpp"
 #include "trireme/tensor/scalar.hpp"
 
-// Decisions about a step that a GPU makes without the host waiting. Pointers are to the memory of D, or of the GPU in functions
-// without a D.
+// Decisions about a step that a GPU makes without the host waiting. Pointers are to the memory of D, or without a D to that of
+// the GPU.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -33,9 +33,8 @@ TRIREME_EXPORT void summarize_step(const StepTotals* totals, double count, StepN
 template <typename D>
 TRIREME_EXPORT void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes);
 
-// Writes the scalars of the step with this summary to the state. The host knows the numbers of the summary, or they are in the
-// GPU's memory. The step is skipped unless loss and norm are finite and a target counted; the norm is clipped unless clip_norm
-// is 0.
+// Writes the scalars of the step with this summary to the state. The step is skipped unless loss and norm are finite and a
+// target counted; the norm is clipped unless clip_norm is 0.
 void decide_step(const StepSummary& summary, double clip_norm, StepState* state);
 
 // updates[i] += used[i] for each parameter, unless the step is skipped.

@@ -8,8 +8,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Numbers of a step that the GPU computes, or that the host writes before each step. Kernels read them from the GPU's memory,
-// so that a step can be captured in a graph once and launched many times.
+// Numbers of a step that kernels read from the GPU's memory, so that a step can be captured in a graph once and launched many
+// times. The GPU computes them, or the host writes them before each step.
 struct StepScalars {
   double learning_rate = 1;
   double gradient_scale = 1;
@@ -22,8 +22,8 @@ struct StepOnDevice {
   const std::int64_t* updates = nullptr;  // replaces the step's `update`
 };
 
-// Sums of the squares of a parameter's weights, or of a part of them, and of the update (LAMB) or gradient (LARS) that is
-// compared with them. All fields are doubles, so that a group of ranks can reduce it.
+// Sums of squares of some or all weights of a parameter, and of the update (LAMB) or gradient (LARS) that is compared with
+// them. All fields are doubles, so that ranks can reduce it.
 struct UpdateSquares {
   double weight = 0;
   double update = 0;
