@@ -2,8 +2,8 @@
 
 #include "trireme/precision/policy.hpp"
 
-// TRIREME_EACH_POLICY(X) is X(P) for each precision policy that a file of models or optimizers is compiled for: those that the
-// library has or, with TRIREME_FLOAT64, the one that tests need beside them.
+// TRIREME_EACH_POLICY(X) expands to X(P) for each precision policy that a file of models or optimizers is compiled for: those
+// of the library, or with TRIREME_FLOAT64 the additional one that tests need.
 #ifdef TRIREME_FLOAT64
 #define TRIREME_EACH_POLICY(X) X(Float64)
 #define TRIREME_EACH_UNMIXED_POLICY(X) X(Float64)

@@ -6,8 +6,8 @@
 #include "trireme/core/float16.hpp"
 
 // The lists of element types that functions are compiled for. TRIREME_INSTANTIATE compiles a function for each type of a list,
-// TRIREME_EACH calls a macro with each: for what has overloads, or takes the type elsewhere than first. TRIREME_INSTANCE is
-// one.
+// TRIREME_EACH calls a macro for each type: for overloaded functions, or if the type is not the first template argument.
+// TRIREME_INSTANCE compiles a single instance.
 //
 //   TRIREME_INSTANTIATE(FLOATS, rotary, Cpu)          rotary<T, Cpu>
 //   TRIREME_EACH(FLOATS, TRIREME_EINSUMS, Cpu)        TRIREME_EINSUMS(T, Cpu)

@@ -20,9 +20,9 @@ namespace {
 constexpr std::int64_t most_elements = 1000;
 constexpr std::int64_t edge = 3;  // elements before and after "..."
 constexpr std::size_t line_width = 80;
-constexpr int most_digits = 8;  // behind the point
+constexpr int most_digits = 8;  // after the point
 
-// Which indices of a dim are shown; -1 stands for those left out.
+// The indices of a dim that are shown; -1 stands for the omitted ones.
 std::vector<std::int64_t> shown_indices(std::int64_t dim, bool abbreviated) {
   std::vector<std::int64_t> indices;
   for (std::int64_t index = 0; index < dim; ++index) {
@@ -35,7 +35,7 @@ std::vector<std::int64_t> shown_indices(std::int64_t dim, bool abbreviated) {
   return indices;
 }
 
-// Digits behind the first one of the shortest decimal number that reads back as this element, and its power of ten.
+// The shortest decimal number that reads back as this element: the number of digits after the first one, and the power of ten.
 struct Decimal {
   int digits = 0;
   int exponent = 0;
@@ -65,7 +65,7 @@ Decimal shortest_decimal(T element) {
   return decimal;
 }
 
-// Elements with the point at one place, as [1.  2.5], or all with a power of ten.
+// Formats elements with aligned points, as in [1. 2.5], or all with a power of ten.
 template <typename T>
 std::vector<std::string> texts_of_floats(const std::vector<T>& elements) {
   double largest = 0;
@@ -161,7 +161,7 @@ class Printer {
   }
 
  private:
-  // The places of the elements that are shown, in the order in which print() takes their texts.
+  // Collects the places of the elements that are shown, in the order in which print() uses their texts.
   void collect(std::size_t dim, std::int64_t place) {
     if (dim == dims_.size()) return places_.push_back(place);
     for (const std::int64_t index : shown_indices(dims_[dim], abbreviated_)) {
@@ -170,7 +170,7 @@ class Printer {
   }
 
   void print(std::size_t dim) {
-    const std::size_t deeper = dims_.size() - dim - 1;  // dims below this one
+    const std::size_t deeper = dims_.size() - dim - 1;  // dims inside this one
     text_ += '[';
     bool first = true;
     for (const std::int64_t index : shown_indices(dims_[dim], abbreviated_)) {

@@ -65,7 +65,7 @@ TEST_CASE("first keys that fall, are of another shape or negative, and windows t
                                               .exponentials = exponentials});
   };
   CHECK_THROWS_WITH(attend(Tensor<std::int32_t>::from({2, 3}, std::vector<std::int32_t>{0, 0, 1, 0, 2, 1}), true, 0),
-                    "attention: first_keys fall from 2 to 1 at query 2 of sequence 1");
+                    "attention: first_keys decrease from 2 to 1 at query 2 of sequence 1");
   CHECK_THROWS_AS(attend(Tensor<std::int32_t>::full({2, 3}, -1), true, 0), Error);
   CHECK_THROWS_WITH(attend(Tensor<std::int32_t>::zeros({2, 4}), true, 0), ContainsSubstring("first_keys"));
   CHECK_THROWS_WITH(attend({}, false, 2), "attention: a window of 2 keys is for causal attention");

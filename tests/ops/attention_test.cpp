@@ -401,6 +401,6 @@ TEST_CASE("attention says which shape does not fit") {
   CHECK_THROWS_WITH(run({.heads = 1}, {}), ContainsSubstring("attention: out has shape [2, 4, 6], but needs [2, 4, 2]"));
   CHECK_THROWS_WITH(run({.heads = 1, .value_size = 6}, {}),
                     "attention: q of shape [2, 4, 6] does not split into 2 heads and 6 values");
-  CHECK_THROWS_WITH(run({.heads = 2, .value_size = -1}, kv), "attention: a value size of -1");
+  CHECK_THROWS_WITH(run({.heads = 2, .value_size = -1}, kv), "attention: the value size is -1, but must not be below 0");
   CHECK_THROWS_WITH(run({.heads = 2}, q), "attention: kv has shape [2, 4, 6], but q of shape [2, 4, 6] needs [2, keys, 12]");
 }

@@ -160,7 +160,7 @@ TEST_CASE("an index that is wrong says where") {
                     "scatter: index [3, 1] is larger than x [2, 3] along dim 0");
   CHECK_THROWS_WITH(scatter(x, 1, index, Tensor<float>({2})), "scatter: index [2, 2] needs as many dims as source [2]");
   CHECK_THROWS_WITH(scatter(x, 1, index, Tensor<float>()), "scatter: source is undefined");
-  CHECK_THROWS_WITH(index_select(x, 0, index), "index_select: index [2, 2] has not one dim");
+  CHECK_THROWS_WITH(index_select(x, 0, index), "index_select: index [2, 2] must have one dim");
   CHECK_THROWS_WITH(index_add(x, 0, negative, numbers<float>({2, 2})), "index_add: source [2, 2] needs the shape [2, 3]");
   CHECK_THROWS_WITH(gather(x, 1, Tensor<std::int64_t>()), "gather: index is undefined");
   CHECK_THROWS_WITH(gather(Tensor<float>(), 1, index), "gather: x is undefined");

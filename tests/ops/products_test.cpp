@@ -73,11 +73,11 @@ TEST_CASE("einsum refuses what it does not know") {
   refused("ij->ij", "einsum: \"ij->ij\" has 1 operands, but 2 were given");
   refused("ij,ij,ij", "has 3 operands, but 2 were given");
   refused("ijk,ij", "operand 1 of \"ijk,ij\" has the dims ijk, but its shape is [2, 3]");
-  refused("ii,ij", "i stands twice in an operand of \"ii,ij\": diagonals are not taken");
-  refused("ij,ij->iij", "i stands twice in the result");
-  refused("ij,ij->k", "k stands in the result of \"ij,ij->k\", but in no operand");
-  refused("...j,ij", "'.' in \"...j,ij\" is no letter");
-  refused("ij,ij->i->j", "is no letter");
+  refused("ii,ij", "i occurs twice in an operand of \"ii,ij\": diagonals are not supported");
+  refused("ij,ij->iij", "i occurs twice in the result");
+  refused("ij,ij->k", "k is in the result of \"ij,ij->k\", but in no operand");
+  refused("...j,ij", "'.' in \"...j,ij\" is not a letter");
+  refused("ij,ij->i->j", "is not a letter");
   CHECK_THROWS_WITH(einsum("ij,ij", Tensor<float>(), m), ContainsSubstring("einsum: a is undefined"));
   CHECK_THROWS_WITH(einsum("ij", Tensor<float>()), ContainsSubstring("einsum: x is undefined"));
   CHECK_THROWS_WITH(einsum("", m), ContainsSubstring("has the dims , but its shape is [2, 3]"));

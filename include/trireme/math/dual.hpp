@@ -17,7 +17,7 @@ namespace math {
 //   const Number x = Number::variable(3, 0), y = Number::variable(4, 1);
 //   const Number z = x * sigmoid(y);  // z.value, z.slope[0], z.slope[1]
 //
-// Numbers mix with Duals, as constants. Both sides of select() are computed, which vector code wants; ?: works too.
+// Plain numbers mix with Duals, as constants. select() computes both sides, so that loops can be vectorized; ?: works too.
 template <typename A, std::size_t n>
 struct Dual {
   A value;
@@ -26,7 +26,7 @@ struct Dual {
   template <typename Number>
   requires std::is_arithmetic_v<Number> TRIREME_HOST_DEVICE Dual(Number constant) : value(static_cast<A>(constant)) {}
 
-  // The variable of this number.
+  // The variable `number`: its derivative is 1 in this variable and 0 in the others.
   TRIREME_HOST_DEVICE static Dual variable(A of, std::size_t number) {
     return made(of, [=](std::size_t k) TRIREME_INLINED { return k == number ? A(1) : A(0); });
   }
@@ -65,7 +65,7 @@ struct Dual {
     return made(condition ? a.value : b.value,
                 [&](std::size_t k) TRIREME_INLINED { return condition ? a.slope[k] : b.slope[k]; });
   }
-  // NaN where one is. Equal ones share the derivative.
+  // NaN if an operand is NaN. Of equal operands each gets half of the derivative.
   TRIREME_HOST_DEVICE friend Dual min(const Dual& a, const Dual& b) {
     return chosen(minimum(a.value, b.value), a.value<b.value, a.value> b.value, a, b);
   }
@@ -116,7 +116,7 @@ struct Dual {
     return chain(x, math::pow(x.value, p),
                  [&]() TRIREME_INLINED { return p == A(0) ? A(0) : p * math::pow(x.value, p - A(1)); });
   }
-  // No derivative in the exponent where x is 0.
+  // The derivative in the exponent is 0 where x is 0 and the exponent is not negative.
   TRIREME_HOST_DEVICE friend Dual pow(const Dual& x, const Dual& exponent) {
     const A power = math::pow(x.value, exponent.value);
     if constexpr (n == 0) {
@@ -131,7 +131,7 @@ struct Dual {
   }
 
  private:
-  // What does not depend on a variable stays so, whatever the factor: infinity too. Known zeros cost nothing.
+  // A derivative of 0 stays 0 for every factor, also for infinity. Zeros that the compiler knows cost nothing.
   TRIREME_HOST_DEVICE static A times(A of, A factor) {
     const A product = of * factor;
     return of == A(0) ? A(0) : product;
@@ -146,7 +146,7 @@ struct Dual {
     ((result.slope[k] = slope(k)), ...);
     return result;
   }
-  // Of a function of x: derivative() is called where it is wanted.
+  // The chain rule for a function of x. derivative() is called only if there are variables.
   template <typename Derivative>
   TRIREME_HOST_DEVICE static Dual chain(const Dual& x, A of, Derivative derivative) {
     if constexpr (n == 0) {

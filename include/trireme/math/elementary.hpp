@@ -2,8 +2,8 @@
 
 #include "trireme/math/exponential.hpp"
 
-// More functions of one or two numbers. sin, cos and pow call the C library, and so do all in double; the others become vector
-// code. Errors of the float versions are tested (tests/math).
+// More functions of one or two numbers. sin, cos and pow call the C library, as most functions of double do; loops over the
+// others can be vectorized. tests/math checks the errors of the float versions.
 namespace trireme TRIREME_EXPORT {
 namespace math {
 
@@ -18,7 +18,7 @@ TRIREME_HOST_DEVICE double floor(double x) { return __builtin_floor(x); }
 TRIREME_HOST_DEVICE float ceil(float x) { return __builtin_ceilf(x); }
 TRIREME_HOST_DEVICE double ceil(double x) { return __builtin_ceil(x); }
 
-// To the nearest whole number, ties to even.
+// To the nearest integer, ties to even.
 TRIREME_HOST_DEVICE float round(float x) { return __builtin_rintf(x); }
 TRIREME_HOST_DEVICE double round(double x) { return __builtin_rint(x); }
 
@@ -46,12 +46,12 @@ TRIREME_HOST_DEVICE float expm1(float x) {
 }
 TRIREME_HOST_DEVICE double expm1(double x) { return ::expm1(x); }
 
-// log(x) as vector code, within 2 ulp.
+// log(x), vectorizable, within 2 ulp.
 TRIREME_HOST_DEVICE float natural_log(float x) {
-  const bool tiny = x < 1.17549435e-38f;  // a subnormal number, 0 or below it
+  const bool tiny = x < 1.17549435e-38f;  // subnormal, 0 or negative
   const float scaled = tiny ? x * 8388608.0f : x;
   // x = 2^e m with m in [sqrt(1 / 2), sqrt(2)).
-  const auto bits = __builtin_bit_cast(std::uint32_t, scaled);  // numbers below 0 wrap around
+  const auto bits = __builtin_bit_cast(std::uint32_t, scaled);  // negative numbers wrap around
   const auto e = static_cast<std::int32_t>(bits - 0x3f3504f3u) >> 23;
   const float f = __builtin_bit_cast(float, bits - (static_cast<std::uint32_t>(e) << 23)) - 1.0f;
   const float n = static_cast<float>(e) - (tiny ? 23.0f : 0.0f);
@@ -68,21 +68,21 @@ TRIREME_HOST_DEVICE float natural_log(float x) {
   const float y = f + (p * f * s - n * 2.12194440e-4f - 0.5f * s) + n * 0.693359375f;
   constexpr float infinity = __builtin_huge_valf();
   const float special = x == 0 ? -infinity : x < 0 ? __builtin_nanf("") : x;
-  const bool usual = (x > 0) & (x < infinity);  // no branch
+  const bool usual = (x > 0) & (x < infinity);  // & instead of &&: no branch
   return usual ? y : special;
 }
 TRIREME_HOST_DEVICE double natural_log(double x) { return ::log(x); }
 
-// log(1 + x) as vector code, within 4 ulp.
+// log(1 + x), vectorizable, within 4 ulp.
 TRIREME_HOST_DEVICE float natural_log1p(float x) {
   const float u = 1.0f + x;
-  const float quotient = natural_log(u) * (x / (u - 1.0f));  // makes up for what 1 + x has lost
+  const float quotient = natural_log(u) * (x / (u - 1.0f));  // corrects the rounding error of 1 + x
   const bool itself = (u == 1.0f) | (u == __builtin_huge_valf());
   return itself ? x : quotient;
 }
 TRIREME_HOST_DEVICE double natural_log1p(double x) { return ::log1p(x); }
 
-// sin(x) and cos(x) as vector code for |x| up to 2^28, within 1 ulp. After fdlibm: the angle is reduced in double.
+// sin(x) and cos(x), vectorizable, for |x| up to 2^28, within 1 ulp. After fdlibm: the angle is reduced in double.
 inline constexpr float largest_angle = 268435456.0f;
 namespace detail {
 TRIREME_HOST_DEVICE float sine_of_quadrant(float x, int quadrants) {
@@ -104,7 +104,7 @@ TRIREME_HOST_DEVICE float sine_of_quadrant(float x, int quadrants) {
 TRIREME_HOST_DEVICE float sine(float x) { return detail::sine_of_quadrant(x, 0); }
 TRIREME_HOST_DEVICE float cosine(float x) { return detail::sine_of_quadrant(x, 1); }
 
-// The smaller and the larger one; NaN where one is NaN.
+// The smaller and the larger one; NaN if one is NaN.
 template <typename T>
 TRIREME_HOST_DEVICE T minimum(T a, T b) {
   return a < b || a != a ? a : b;

@@ -7,9 +7,8 @@
 #include "trireme/core/export.hpp"
 #include "trireme/core/host_device.hpp"
 
-// exp, tanh, erf and the logistic function without branches or tables, so that loops over them become vector code.
-// The float versions are ours: their errors below are tested (tests/math). The double versions call the C library, as log and
-// log1p.
+// exp, tanh, erf and the logistic function without branches or tables, so that loops over them can be vectorized. The float
+// versions are implemented here; tests/math checks their errors. The double versions, log and log1p call the C library.
 namespace trireme TRIREME_EXPORT {
 namespace math {
 
@@ -24,7 +23,8 @@ TRIREME_HOST_DEVICE double log(double x) { return ::log(x); }
 TRIREME_HOST_DEVICE float log1p(float x) { return ::log1pf(x); }
 TRIREME_HOST_DEVICE double log1p(double x) { return ::log1p(x); }
 
-// Within 2 ulp; 0 below 2^-125, infinity above the largest float. A GPU has an instruction for most of it.
+// Within 2 ulp; 0 where the result is below 2^-125, infinity where it is above the largest float. A GPU has an instruction for
+// most of it.
 TRIREME_HOST_DEVICE float exp(float x) {
 #ifdef __CUDA_ARCH__
   return x < -86.643398f ? 0.0f : ::expf(x);
@@ -32,7 +32,7 @@ TRIREME_HOST_DEVICE float exp(float x) {
   constexpr float shift = 12582912.0f;  // 1.5 * 2^23: adding it leaves the rounded integer in the low bits
   x = x < -87.5f ? -87.5f : x;
   x = x > 89.0f ? 89.0f : x;
-  // exp(x) = 2^n exp(r) with |r| <= log(2) / 2; log(2) in two parts, n times the first is exact.
+  // exp(x) = 2^n exp(r) with |r| <= log(2) / 2; log(2) is split into two parts so that n times the first is exact.
   const float shifted = x * 1.44269504f + shift;
   const float n = shifted - shift;
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
@@ -42,20 +42,20 @@ TRIREME_HOST_DEVICE float exp(float x) {
   q = q * r + 1.66665201e-1f;
   q = q * r + 4.999999341e-1f;
   const float y = q * (r * r) + r + 1.0f;
-  // 2^(n - 1) from its bits, and twice that: 2^128 is no float.
+  // Makes 2^(n - 1) from its bits and doubles it, because 2^128 is not a float.
   const auto bits = (__builtin_bit_cast(std::uint32_t, shifted) + 126u) << 23;
   return y * __builtin_bit_cast(float, bits) * 2.0f;
 #endif
 }
 TRIREME_HOST_DEVICE double exp(double x) { return ::exp(x); }
 
-// 1 / (1 + exp(-x)), within 4 ulp; 0 below 2^-125.
+// 1 / (1 + exp(-x)), within 4 ulp; 0 where the result is below 2^-125.
 template <typename T>
 TRIREME_HOST_DEVICE T sigmoid(T x) {
   return T(1) / (T(1) + exp(-x));
 }
 
-// sigmoid(x) and its derivative, which is as exact where sigmoid(x) is close to 1 as elsewhere.
+// sigmoid(x) and its derivative, which stays accurate where sigmoid(x) is close to 1.
 template <typename T>
 struct SigmoidWithSlope {
   T value;

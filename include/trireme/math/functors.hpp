@@ -155,7 +155,7 @@ struct AbsoluteError {
   }
 };
 
-// (x - t)^2 / 2 where x and t are within delta, else the line that goes on from there (Huber 1964).
+// (x - t)^2 / 2 where |x - t| <= delta, beyond that the line delta * (|x - t| - delta / 2) (Huber 1964).
 template <typename T>
 struct Huber {
   T delta;
@@ -170,7 +170,7 @@ struct Huber {
   }
 };
 
-// The same divided by the distance beta, which may be 0: the absolute error (Girshick 2015, arXiv 1504.08083).
+// The Huber loss with delta = beta, divided by beta; with beta = 0 the absolute error (Girshick 2015, arXiv 1504.08083).
 template <typename T>
 struct SmoothL1 {
   T beta;
@@ -184,9 +184,9 @@ struct SmoothL1 {
   }
 };
 
-// The binary cross-entropy of the probability sigmoid(x), times wrong^gamma, wrong being the probability that it gives to what
-// is not so, and times alpha for a target of 1, 1 - alpha for one of 0; an alpha below 0 leaves that out
-// (Lin et al. 2017, arXiv 1708.02002).
+// Focal loss (Lin et al. 2017, arXiv 1708.02002): balance * wrong^gamma * binary cross-entropy of the probability sigmoid(x).
+// wrong is the probability of the wrong class. balance is alpha for a target of 1, 1 - alpha for a target of 0, and 1 if alpha
+// is negative.
 template <typename T>
 struct Focal {
   T alpha;
@@ -215,8 +215,7 @@ TRIREME_HOST_DEVICE T zero_or_nan(T x) {
   return x == x ? T(0) : x;
 }
 
-// t * (log(t) - x) for a log-probability x and a probability t; 0 where t is 0, also where x is infinite. NaN where t is below
-// 0.
+// t * (log(t) - x) for a log-probability x and a probability t. 0 where t is 0, also if x is infinite; NaN where t is negative.
 struct KlDivergence {
   template <typename T>
   TRIREME_HOST_DEVICE static T value(T x, T t) {
@@ -228,7 +227,7 @@ struct KlDivergence {
   }
 };
 
-// The same for a target that is a log-probability.
+// The same, if the target is a log-probability too.
 struct KlDivergenceLogTarget {
   template <typename T>
   TRIREME_HOST_DEVICE static T value(T x, T t) {

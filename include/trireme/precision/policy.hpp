@@ -6,22 +6,22 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// A precision policy names the element types of a model's planes: what layers compute with, what the optimizer updates,
-// what gradients are summed in.
+// A precision policy names the element types of a model's planes: Compute for the layers, Master for the weights that the
+// optimizer updates, Gradient for the sums of gradients.
 struct Float32 {
   using Compute = float;
   using Master = float;
   using Gradient = float;
 };
 
-// For gradient checks by finite differences: of layers and functions, the library has no models and optimizers of it.
+// For gradient checks of layers and functions by finite differences. The library has no models and optimizers of this policy.
 struct Float64 {
   using Compute = double;
   using Master = double;
   using Gradient = double;
 };
 
-// Mixed precision (Micikevicius et al. 2017, arXiv 1710.03740): matrix products and what lies between them in half the bytes;
+// Mixed precision (Micikevicius et al. 2017, arXiv 1710.03740): matrix products and the activations between them in 16 bits;
 // weights, their gradients, the residual stream, norms and losses in float32.
 struct MixedBfloat16 {
   using Compute = bfloat16;

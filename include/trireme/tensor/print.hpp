@@ -15,12 +15,12 @@
 //   std::cout << x;         // [[ 1.   2.5]
 //   fmt::print("{}\n", x);  //  [-3.   4. ]] (float32, shape [2, 2])
 //
-// Up to 1000 elements are shown, of larger tensors the first and last three along each dim. A GPU's tensor is copied to the
-// host.
+// Of a tensor with more than 1000 elements, only the first and last three along each dim are shown. A tensor on a GPU is copied
+// to the host.
 namespace trireme TRIREME_EXPORT {
 
 namespace detail {
-std::string text_of(const TensorRef& tensor);  // in the host's memory
+std::string text_of(const TensorRef& tensor);  // the tensor is in host memory
 void write_text(std::string_view text, std::ostream& out);
 fmt::format_context::iterator write_text(std::string_view text, fmt::format_context& context);
 }  // namespace detail

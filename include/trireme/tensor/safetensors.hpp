@@ -11,13 +11,13 @@
 #include "trireme/files/safetensors.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Tensors of the host in safetensors files:
+// Writes tensors of the host to safetensors files, and reads them:
 //
 //   write_safetensors("x.safetensors", std::vector{tensor_ref("x", x), tensor_ref("y", y)});
 //   const auto x = read_tensor<float>(SafetensorsFile("x.safetensors"), "x");
 namespace trireme TRIREME_EXPORT {
 
-// A tensor that is stored as T; another dtype, or none of this name, is an Error that names file and tensor.
+// Reads one tensor. An Error, which names the file and the tensor, if its dtype is not T or the file has no such tensor.
 template <typename T>
 Tensor<T> read_tensor(const SafetensorsFile& file, std::string_view name) {
   const SafetensorsEntry& entry = file.at(name);
@@ -27,7 +27,7 @@ Tensor<T> read_tensor(const SafetensorsFile& file, std::string_view name) {
   return tensor;
 }
 
-// All tensors that are stored as T, by their names.
+// Reads all tensors with dtype T, by their names.
 template <typename T>
 std::map<std::string, Tensor<T>> read_tensors(const SafetensorsFile& file) {
   std::map<std::string, Tensor<T>> tensors;
@@ -37,7 +37,7 @@ std::map<std::string, Tensor<T>> read_tensors(const SafetensorsFile& file) {
   return tensors;
 }
 
-// What write_safetensors() takes; the tensor must live until then.
+// Describes a tensor for write_safetensors(). The tensor must live until that call.
 template <typename T>
 TensorRef tensor_ref(std::string name, const Tensor<T>& tensor) {
   require(tensor.defined(), "{}: a tensor that is undefined can't be stored", name);

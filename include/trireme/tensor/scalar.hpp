@@ -9,7 +9,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// A number that the host knows, or one that an operation leaves in the memory of D. Operations take either without waiting.
+// A number that the host knows, or one that an operation writes to the memory of D. Operations accept both, and the host never
+// waits for the number.
 template <typename T, typename D = Cpu>
 class Scalar {
  public:
@@ -20,23 +21,23 @@ class Scalar {
     if constexpr (on_host) {
       value_ = element.item();
     } else {
-      require(element.numel() == 1, "a scalar is one element, not those of the shape {}", element.shape());
+      require(element.numel() == 1, "a scalar has one element, but this tensor has shape {}", element.shape());
       element_ = std::move(element);
     }
   }
 
-  T item() const { return element_.defined() ? element_.item() : value_; }  // the host waits for one in a GPU's memory
+  T item() const { return element_.defined() ? element_.item() : value_; }  // waits for the GPU if the number is there
   operator T() const requires on_host { return value_; }
 
-  T known() const noexcept { return value_; }                        // where the host knows the number
-  const Tensor<T, D>& element() const noexcept { return element_; }  // undefined there
+  T known() const noexcept { return value_; }                        // valid if the host knows the number
+  const Tensor<T, D>& element() const noexcept { return element_; }  // undefined if the host knows the number
 
  private:
   T value_{};
   Tensor<T, D> element_;
 };
 
-// What an operation on Tensor<T, D> takes where a plain number does too.
+// The parameter type of operations on Tensor<T, D> that accept a Scalar or a plain number.
 template <typename T, typename D>
 using ScalarFor = std::type_identity_t<Scalar<Accumulate<T>, D>>;
 

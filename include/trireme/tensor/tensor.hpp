@@ -24,7 +24,7 @@ namespace trireme TRIREME_EXPORT {
 
 // A contiguous, row-major block of elements with a shape. Copies of a Tensor share the elements; clone() copies them.
 // T: float, double, bfloat16, float16, float8_e4m3, float8_e5m2, std::uint16_t, std::int32_t, std::int64_t, bool. D: Cpu, or
-// Cuda for this thread's GPU, whose elements only operations see.
+// Cuda for this thread's GPU. Only operations can access the elements on a GPU.
 template <typename T, typename D = Cpu>
 class Tensor {
  public:
@@ -34,11 +34,11 @@ class Tensor {
 
   Tensor() = default;  // holds nothing: defined() is false
 
-  // Not initialised; the elements lie in this thread's caching memory.
+  // Not initialised. The memory comes from this thread's caching allocator.
   explicit Tensor(const Shape& shape)
       : Tensor(shape, std::make_shared<device::Storage>(device::memory_of<D>(), bytes_of(shape))) {}
 
-  // `shape` elements of a block that others may share, from its element `offset` on.
+  // A tensor of `shape` in a block of memory, starting at the block's element `offset`. Other tensors may share the block.
   Tensor(const Shape& shape, std::shared_ptr<device::Storage> storage, std::size_t offset = 0)
       : shape_(shape), numel_(shape.numel()), storage_(std::move(storage)) {
     const std::size_t elements = storage_->bytes() / sizeof(T);
@@ -79,35 +79,35 @@ class Tensor {
   T* data() const noexcept { return data_; }
   std::span<T> span() const noexcept { return {data_, static_cast<std::size_t>(numel_)}; }
 
-  // An element, to read and to write; negative numbers count from the end. For single elements: it checks each time, loops
-  // over many take span() or data().
+  // One element, to read or to write; negative indices count from the end. Each call checks the indices: loops use span() or
+  // data().
   //
   //   const auto x = Tensor<float>::from({2, 2}, {1, 2, 3, 4});
   //   x.at(1, 0) = 5;
   T& at(std::integral auto... index) const {
     static_assert(on_host, "at() is for tensors on the host: copy one from a GPU by x.to<Cpu>()");
     require(defined(), "at() of a tensor that is undefined");
-    constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();  // for std::size_t(0) - 1
+    constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();  // std::size_t(0) - 1 is out of range
     const std::array<std::int64_t, sizeof...(index)> numbers{
         std::cmp_less(beyond, index) ? beyond : static_cast<std::int64_t>(index)...};
     return data_[shape_.place_of(numbers)];
   }
 
-  T item() const {  // the only element; the host waits for a GPU's
+  T item() const {  // the only element; waits for the GPU
     require(numel_ == 1, "item() needs a tensor of one element, this one has shape {}", shape_);
     T element;
     device::copy_bytes(Cpu{}, &element, D{}, data_, sizeof(T));
     return element;
   }
 
-  std::vector<T> to_vector() const requires(!std::is_same_v<T, bool>) {  // a copy on the host; row after row
+  std::vector<T> to_vector() const requires(!std::is_same_v<T, bool>) {  // a copy on the host, in row-major order
     require(defined(), "to_vector() of a tensor that is undefined");
     std::vector<T> elements(static_cast<std::size_t>(numel_));
     device::copy_bytes(Cpu{}, elements.data(), D{}, data_, bytes_of(shape_));
     return elements;
   }
 
-  // The same elements under another shape. In x.reshape({-1, 4}) a dim of -1 is what the others leave.
+  // A view of the same elements with another shape. A dim of -1 is inferred from the others: x.reshape({-1, 4}).
   Tensor reshape(const Shape& shape) const {
     require(shape.numel() == numel_, "a tensor of shape {} cannot become {}", shape_, shape);
     Tensor result = *this;
@@ -134,7 +134,7 @@ class Tensor {
 
   Tensor clone() const { return to<D>(); }
 
-  // A copy on another device, or the same one. The host waits for what it gets from a GPU.
+  // A copy on another device, or the same one. A copy from a GPU to the host waits for the GPU.
   template <typename To>
   Tensor<T, To> to() const {
     require(defined(), "a copy of a tensor that is undefined");
@@ -143,16 +143,16 @@ class Tensor {
     return copy;
   }
 
-  bool shares_storage() const noexcept { return storage_.use_count() > 1; }  // other tensors hold the block too
+  bool shares_storage() const noexcept { return storage_.use_count() > 1; }  // whether other tensors hold the block too
 
-  // How often operations have written to the block. Who writes through data(), span() or at() to what a tape may have kept
-  // counts that: backward() then refuses to go on with other values than its forward pass had.
+  // The number of operations that wrote to the block. Call count_change() after writing through data(), span() or at() to a
+  // tensor that a tape may have saved: backward() then throws instead of using values that its forward pass did not have.
   std::uint32_t version() const noexcept { return storage_ == nullptr ? 0 : storage_->version(); }
   void count_change() const noexcept {
     if (storage_ != nullptr) storage_->count_change();
   }
 
-  // The block, and where in it the elements begin; null for an undefined tensor.
+  // The block, and the offset of the first element in it; null and 0 for an undefined tensor.
   std::shared_ptr<const device::Storage> storage() const { return storage_; }
   std::int64_t offset_in_bytes() const {
     return storage_ == nullptr ? 0

@@ -13,7 +13,7 @@ using CopyDim = StridedCopy::Dim;
 
 std::int64_t distance(std::int64_t stride) { return std::abs(stride); }
 
-// Whether elements along `outer` follow those along `inner`, so that both are one dim.
+// Whether a step of `outer` is as long as all of `inner`, so that both can be merged into one dim.
 bool follows(const CopyDim& outer, const CopyDim& inner) {
   return outer.from == inner.from * inner.extent && outer.to == inner.to * inner.extent && (outer.to == 0) == (inner.to == 0);
 }
@@ -22,7 +22,7 @@ bool follows(const CopyDim& outer, const CopyDim& inner) {
 
 void StridedCopy::add(const CopyDim& dim) {
   require(size < max_dims, "copy_strided: a box has at most {} dims", max_dims);
-  require(dim.extent >= 0, "copy_strided: a dim of {} elements", dim.extent);
+  require(dim.extent >= 0, "copy_strided: the extent of a dim is {}, but must not be below 0", dim.extent);
   dims[static_cast<std::size_t>(size++)] = dim;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using CopyDim = StridedCopy::Dim;
 
-// Bits at any address, of elements of any type.
+// The bits of elements of any type, at any address.
 template <typename Bits>
 struct [[gnu::packed, gnu::may_alias]] CopiedWord {
   Bits bits;
@@ -35,7 +35,7 @@ struct MovesBits {
       for (std::int64_t i = 0; i < count; ++i) y[i] = x[i];
     }
   }
-  // x points to the last one of those that are read. 16 bytes at a time: what compilers make a shuffle of.
+  // x points to the last of the elements that are read. Reverses 16 bytes at a time, which compilers turn into a shuffle.
   template <typename Word>
   static void reversed_run(const Word* x, Word* y, std::int64_t count) {
     using Bits = decltype(Word::bits);
@@ -77,11 +77,11 @@ struct AddsElements {
   }
 };
 
-// A part of the last dim, `columns`, and of another one, `rows`. Both are read and written in order: `columns` in y, `rows` in
-// x.
+// Copies a part of the last dim, `columns`, and of another one, `rows`, by squares: x is read along `rows`, and y is written
+// along `columns`.
 template <typename Does, typename T>
 void copy_tile(const CopyDim& rows, const CopyDim& columns, const T* x, T* y) {
-  constexpr int side = 32;  // of squares that stay in the first cache, of whole cache lines
+  constexpr int side = 32;  // of a square, which fits into the L1 cache and has whole cache lines
   T square[side][side + 1];
   for (std::int64_t row = 0; row < rows.extent; row += side) {
     const auto square_rows = static_cast<int>(std::min<std::int64_t>(side, rows.extent - row));
@@ -135,7 +135,7 @@ void copy_box(const ArrangedCopy& copy, const T* x, T* y) {
     }
   }
   const CopyDim columns = copy.dims[copy.kept - 1];
-  // A thread takes parts of the last two dims.
+  // Each thread copies parts of two dims.
   constexpr std::int64_t part = 1 << 13;
   const std::int64_t most_columns = reading < 0 ? part : 128;
   const std::int64_t columns_of_part = std::min(columns.extent, most_columns);

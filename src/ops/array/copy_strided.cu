@@ -27,7 +27,7 @@ cudaError_t move_words(const ArrangedCopy& copy, const void* x, void* y, cudaStr
   return device::launched();
 }
 
-// A thread for each sum, where these are short or many.
+// A thread for each sum, if the sums are short or many.
 template <typename T>
 struct SumByThread {
   SumStrided<T> body;

@@ -13,7 +13,8 @@ struct StridedPlace {
   std::int64_t to = 0;
 };
 
-// Where number `index` of `count` places of dims lies, the last dim fastest. Divisions by 32 bits are quicker.
+// The place number `index` of the `count` places of dims, the last dim fastest. Divides in 32 bits if possible, which is
+// faster.
 TRIREME_TEAM StridedPlace strided_place(const StridedCopy::Dim* dims, int size, std::int64_t index, std::int64_t count) {
   StridedPlace place;
   if (count <= 0x7FFFFFFF) {
@@ -36,7 +37,7 @@ TRIREME_TEAM StridedPlace strided_place(const StridedCopy::Dim* dims, int size, 
   return place;
 }
 
-// A thread for each word, of the elements' bits: for i in [0, kept_count).
+// A thread for each word of elements: for i in [0, kept_count).
 template <typename Word>
 struct MoveWords {
   ArrangedCopy copy;
@@ -51,11 +52,11 @@ struct MoveWords {
 
 inline constexpr int strided_tile = 32;
 
-// A team moves a square of the last dim, in the order of y, and of another one, in the order of x, through its memory, so that
-// neighbouring threads both read and write neighbours.
+// A team moves a square of the last dim, which is contiguous in y, and of another dim, contiguous in x, through its shared
+// memory, so that neighbouring threads read and write neighbouring words.
 template <typename Word>
 struct MoveSquares {
-  using Memory = Word[strided_tile][strided_tile + 1];  // one more: a column then lies in different banks of a GPU's memory
+  using Memory = Word[strided_tile][strided_tile + 1];  // one more, so that a column lies in different banks of shared memory
 
   StridedCopy::Dim outer[StridedCopy::max_dims];
   int size;  // of the outer dims
@@ -88,11 +89,11 @@ struct MoveSquares {
       if (row + r >= rows.extent || column + c >= columns.extent) continue;
       y[place.to + (row + r) * rows.to + (column + c) * columns.to] = memory[c][r];
     }
-    team.wait();  // before the next tile takes the memory
+    team.wait();  // before the next tile overwrites the memory
   }
 };
 
-// Of a copy whose reading_dim() is `reading`.
+// For a copy with the reading_dim() `reading`.
 template <typename Word>
 MoveSquares<Word> squares_of(const ArrangedCopy& copy, int reading, const void* x, void* y) {
   MoveSquares<Word> squares{.outer = {},
@@ -136,8 +137,8 @@ struct AddStrided {
   }
 };
 
-// y = the sum of x over the summed dims, or += it, a team for each element: for i in [0, kept_count). Sums are made in double,
-// so that their errors stay below those of rounding to T.
+// y = the sum of x over the summed dims, or +=, a team for each element: for i in [0, kept_count). Sums are in double, so that
+// their errors stay below those of rounding to T.
 template <typename T>
 struct SumStrided {
   using Sum = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;

@@ -11,12 +11,12 @@
 #include "trireme/ops/array/fill.hpp"
 #include "trireme/ops/array/movement.hpp"
 
-// The copies of ops/array for any device: what is checked is the same, CopyStrided<D> does the work.
+// The copies of ops/array for any device: CopyStrided<D> does the work.
 namespace trireme::ops {
 
 template <typename D>
 struct CopyStrided {
-  // Bits of elements of 1, 2, 4 or 8 bytes, from and to the first of them. Nothing is summed.
+  // Copies the bits of elements of 1, 2, 4 or 8 bytes. x and y point to the first element of the box. Nothing is summed.
   static void move(const ArrangedCopy& copy, int element_bytes, const void* x, void* y);
   // y += x; nothing is summed over.
   template <typename T>

@@ -23,9 +23,9 @@ constexpr int digits_of = std::is_same_v<T, bfloat16>  ? 8
 
 std::int64_t arange_count(double begin, double end, double step) {
   require(std::isfinite(begin) && std::isfinite(end) && std::isfinite(step) && step != 0,
-          "arange: from {} to {} by {} is endless: a step is finite and not 0", begin, end, step);
+          "arange: from {} to {} by {} is not possible: all must be finite, and the step not 0", begin, end, step);
   const double count = std::ceil((end - begin) / step);
-  require(count >= 0, "arange: from {} to {} goes the other way than the step {}", begin, end, step);
+  require(count >= 0, "arange: from {} to {} is the opposite direction of the step {}", begin, end, step);
   require(count < 0x1p53, "arange: from {} to {} by {} are too many elements", begin, end, step);
   return static_cast<std::int64_t>(count);
 }
@@ -42,10 +42,10 @@ void fill_random(RandomKind kind, const RandomElements& of, double a, double b, 
   require(std::isfinite(a) && std::isfinite(b), "random: the bounds, or mean and deviation, are {} and {}, but must be finite",
           a, b);
   require(kind != RandomKind::normal || b >= 0, "random: the standard deviation is {}, but must not be below 0", b);
-  require(kind != RandomKind::uniform || a <= b, "random: the bounds are {} and {}, but must not fall", a, b);
-  require(kind != RandomKind::whole || (a < b && b - a <= 0x1p53),
-          "random: there is no whole number in [{}, {}), or more than 2^53", a, b);
-  // Digits that T does not have are cut off: rounding would reach the upper bound.
+  require(kind != RandomKind::uniform || a <= b, "random: the lower bound {} is above the upper bound {}", a, b);
+  require(kind != RandomKind::whole || (a < b && b - a <= 0x1p53), "random: there is no integer in [{}, {}), or more than 2^53",
+          a, b);
+  // Cuts off the digits that T does not have, because rounding could give the upper bound.
   const double digits = std::ldexp(1.0, std::is_integral_v<T> ? 53 : digits_of<T>);
   const std::uint64_t stream = hash_name(of.stream);
   const auto drawn = [=](std::int64_t i) {
@@ -60,7 +60,7 @@ void fill_random(RandomKind kind, const RandomElements& of, double a, double b, 
         y.data()[i] = static_cast<T>(drawn(i));
       } else {
         y.data()[i] = rounded<T>(static_cast<Accumulate<T>>(drawn(i)));
-        // What rounding has brought to the upper bound all the same is drawn lower.
+        // Where rounding has given the upper bound all the same, takes a smaller number.
         for (double less = 1 / digits; kind == RandomKind::uniform && a < b && less <= 1 &&
                                        static_cast<double>(static_cast<Accumulate<T>>(y.data()[i])) >= b;
              less *= 2) {
@@ -73,7 +73,7 @@ void fill_random(RandomKind kind, const RandomElements& of, double a, double b, 
 
 TRIREME_INSTANTIATE(NUMBERS, fill_random)
 
-// Each row is a run of elements between two of zeros, either of which may be empty.
+// Each row is a run of zeros, a run of elements and a run of zeros, any of which may be empty.
 template <>
 void Creates<Cpu>::triangle(const TriangleSizes& sizes, int element_bytes, std::int64_t count, const void* x, void* y) {
   const std::int64_t rows = count / sizes.columns;

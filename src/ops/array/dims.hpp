@@ -10,7 +10,7 @@
 namespace trireme::ops {
 
 using DimExtents = std::array<std::int64_t, Shape::max_dims>;
-using DimStrides = std::array<std::int64_t, Shape::max_dims>;  // between neighbours along each dim, in elements
+using DimStrides = std::array<std::int64_t, Shape::max_dims>;  // in elements
 
 inline DimExtents extents_of(const Shape& shape) {
   DimExtents extents{};

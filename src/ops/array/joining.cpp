@@ -8,7 +8,7 @@
 namespace trireme::ops {
 namespace {
 
-// The product of the extents from `begin` to before `end`.
+// The product of the extents of dims [begin, end).
 std::int64_t product_of_dims(const Shape& shape, int begin, int end) {
   std::int64_t product = 1;
   for (int dim = begin; dim < end; ++dim) product *= shape[dim];
@@ -27,7 +27,7 @@ StridedCopy Joining::part(std::size_t i) const {
 }
 
 Joining joined(const std::vector<Shape>& shapes, int dim) {
-  require(!shapes.empty(), "cat: there is no tensor");
+  require(!shapes.empty(), "cat: the list of tensors is empty");
   const Shape& first = shapes.front();
   const int place = dim_of("cat", first, dim);
   std::vector<std::int64_t> dims(first.dims().begin(), first.dims().end());
@@ -39,7 +39,7 @@ Joining joined(const std::vector<Shape>& shapes, int dim) {
     const Shape& shape = shapes[i];
     bool fits = shape.size() == first.size();
     for (int each = 0; fits && each < shape.size(); ++each) fits = each == place || shape[each] == first[each];
-    require(fits, "cat: tensor {} is {}, but the first is {}: they may differ along dim {} alone", i, shape, first, dim);
+    require(fits, "cat: tensor {} is {}, but the first is {}: they may only differ along dim {}", i, shape, first, dim);
     together += shape[place];
     joining.widths.push_back(shape[place] * inner);
   }
@@ -48,10 +48,10 @@ Joining joined(const std::vector<Shape>& shapes, int dim) {
 }
 
 Joining stacked(const std::vector<Shape>& shapes, int dim) {
-  require(!shapes.empty(), "stack: there is no tensor");
+  require(!shapes.empty(), "stack: the list of tensors is empty");
   const Shape& first = shapes.front();
   const int place = dim < 0 ? dim + first.size() + 1 : dim;
-  require(place >= 0 && place <= first.size(), "stack: tensors of {} have no place {} for a dim", first, dim);
+  require(place >= 0 && place <= first.size(), "stack: tensors of shape {} have no place {} for a new dim", first, dim);
   require(first.size() < Shape::max_dims, "stack: tensors of {} have {} dims, which is the most", first, Shape::max_dims);
   for (std::size_t i = 0; i < shapes.size(); ++i) {
     require(shapes[i] == first, "stack: tensor {} is {}, but the first is {}", i, shapes[i], first);

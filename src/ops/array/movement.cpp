@@ -13,7 +13,7 @@ namespace {
 
 std::vector<std::int64_t> as_setting(const std::vector<int>& dims) { return {dims.begin(), dims.end()}; }
 
-// The marks of dims that are named once each.
+// Marks the dims that are named. Throws if one is named twice.
 std::array<bool, Shape::max_dims> named_dims(std::string_view op, const Shape& x, const std::vector<int>& dims) {
   std::array<bool, Shape::max_dims> named{};
   for (const int dim : dims) {
@@ -24,7 +24,7 @@ std::array<bool, Shape::max_dims> named_dims(std::string_view op, const Shape& x
   return named;
 }
 
-// A part of a dim that is copied at once.
+// A part of a dim that one copy moves.
 struct DimPart {
   std::int64_t to = 0;
   std::int64_t extent = 0;
@@ -32,7 +32,7 @@ struct DimPart {
   std::int64_t step = 1;  // in x
 };
 
-// A copy for every combination of a part of each dim; the first one is that of the first parts.
+// A copy for each combination of one part of each dim. The first copy is that of all first parts.
 std::vector<StridedCopy> copies_of(const Shape& x, const Shape& y, const std::vector<std::vector<DimPart>>& parts) {
   const DimStrides from = strides_of(x);
   const DimStrides to = strides_of(y);
@@ -52,7 +52,7 @@ std::vector<StridedCopy> copies_of(const Shape& x, const Shape& y, const std::ve
   return copies;
 }
 
-// The parts of a padded dim: first the elements themselves.
+// The parts of a padded dim: first the elements of x, then the padding.
 std::vector<DimPart> padded_parts(std::int64_t extent, std::int64_t before, std::int64_t after, PadMode mode) {
   const std::int64_t cut_before = std::max<std::int64_t>(-before, 0);
   const std::int64_t inside = extent - cut_before - std::max<std::int64_t>(-after, 0);
@@ -64,7 +64,6 @@ std::vector<DimPart> padded_parts(std::int64_t extent, std::int64_t before, std:
   return parts;
 }
 
-// The extent of a dim after padding.
 std::int64_t padded_extent(const Shape& x, int dim, std::int64_t before, std::int64_t after, PadMode mode) {
   const std::int64_t extent = x[dim];
   constexpr std::int64_t most = std::int64_t{1} << 53;
@@ -207,13 +206,13 @@ Movement flipped(const Shape& x, const std::vector<int>& dims) {
           .settings = {{"dims", as_setting(dims)}}};
 }
 
-// Windows may overlap, so each copy takes one of them, or one place of all: in neither an element is met twice.
+// Windows may overlap, so each copy takes one window, or one place of all windows: either way it reads no element twice.
 Movement unfolded(const Shape& x, int dim, std::int64_t size, std::int64_t step) {
   const auto place = static_cast<std::size_t>(dim_of("unfold", x, dim));
   require(x.size() < Shape::max_dims, "unfold: x {} has {} dims, which is the most", x, Shape::max_dims);
   const std::int64_t extent = x[static_cast<int>(place)];
-  require(size > 0 && size <= extent && step > 0, "unfold: windows of {}, each {} on, do not fit dim {} of x {}", size, step,
-          dim, x);
+  require(size > 0 && size <= extent && step > 0, "unfold: windows of size {} and step {} do not fit dim {} of x {}", size,
+          step, dim, x);
   const std::int64_t count = (extent - size) / step + 1;
   DimExtents extents = extents_of(x);
   extents[place] = count;
@@ -243,7 +242,7 @@ Movement unfolded(const Shape& x, int dim, std::int64_t size, std::int64_t step)
 
 Movement padded(const Shape& x, const std::vector<std::int64_t>& amounts, const PadOptions& options) {
   require(amounts.size() % 2 == 0 && std::ssize(amounts) <= 2 * x.size(),
-          "pad: {} amounts for x {}: they are pairs, the last dim's first", amounts.size(), x);
+          "pad: {} amounts for x {}: a pair for each dim, the last dim first", amounts.size(), x);
   DimExtents extents = extents_of(x);
   std::vector<std::vector<DimPart>> parts;
   bool cuts = false;
@@ -318,7 +317,8 @@ Slice narrowed(const Shape& x, int dim, std::int64_t start, std::int64_t length)
 }
 
 std::vector<std::int64_t> split_sizes(std::int64_t extent, std::int64_t size) {
-  require(size > 0 || (size == 0 && extent == 0), "split: parts of {} elements of a dim of {}", size, extent);
+  require(size > 0 || (size == 0 && extent == 0), "split: the size is {}, but must be above 0 for a dim of {} elements", size,
+          extent);
   if (extent == 0) return {0};
   std::vector<std::int64_t> sizes(static_cast<std::size_t>((extent - 1) / size), size);
   sizes.push_back(extent - size * std::ssize(sizes));
@@ -326,7 +326,7 @@ std::vector<std::int64_t> split_sizes(std::int64_t extent, std::int64_t size) {
 }
 
 std::vector<std::int64_t> chunk_sizes(std::int64_t extent, std::int64_t count) {
-  require(count > 0, "chunk: {} parts", count);
+  require(count > 0, "chunk: there are {} parts, but must be at least 1", count);
   if (extent == 0) return std::vector<std::int64_t>(static_cast<std::size_t>(count), 0);
   return split_sizes(extent, (extent - 1) / count + 1);
 }
@@ -334,7 +334,7 @@ std::vector<std::int64_t> chunk_sizes(std::int64_t extent, std::int64_t count) {
 void require_sizes(std::int64_t extent, const std::vector<std::int64_t>& sizes) {
   std::int64_t rest = extent;
   for (const std::int64_t size : sizes) {
-    require(size >= 0, "split: a size is {}", size);
+    require(size >= 0, "split: a size is {}, but must not be below 0", size);
     require(size <= rest, "split: the sizes add up to more than the {} elements of the dim", extent);
     rest -= size;
   }
@@ -372,7 +372,7 @@ Shape flattened_shape(const Shape& x, int start_dim, int end_dim) {
   }
   const int first = dim_of("flatten", x, start_dim);
   const int last = dim_of("flatten", x, end_dim);
-  require(first <= last, "flatten: the dims from {} to {} of x {} are none", start_dim, end_dim, x);
+  require(first <= last, "flatten: start_dim {} is after end_dim {} of x {}", start_dim, end_dim, x);
   std::vector<std::int64_t> dims(x.dims().begin(), x.dims().end());
   std::int64_t together = 1;
   for (int dim = first; dim <= last; ++dim) together *= x[dim];

@@ -8,15 +8,15 @@
 #include "ops/base/parallel.hpp"
 #include "trireme/core/dtype.hpp"
 
-// The sums of ops/array/copy_strided.hpp on the CPU. An element of y is summed by one thread, in the order of the box.
+// The sums of ops/array/copy_strided.hpp on the CPU. One thread sums an element of y, in an order that depends on the box
+// alone.
 namespace trireme::ops {
 
-// What sums are made in: their errors stay below those of rounding to T.
+// The type of sums: their errors stay below those of rounding to T.
 template <typename T>
 using StridedSum = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
 
-// The dims of `copy` from `first` on, the last fastest: calls visit(distance in x, distance in y) for each of `count` places
-// from number `begin` on.
+// Calls visit(offset in x, offset in y) for `count` places of dims[size], the last dim fastest, from place number `begin` on.
 template <typename Visit>
 void each_place(const StridedCopy::Dim* dims, int size, std::int64_t begin, std::int64_t count, const Visit& visit) {
   if (count == 0) return;
@@ -66,7 +66,7 @@ void sum_box(const ArrangedCopy& copy, const T* x, T* y, bool accumulate) {
   constexpr std::int64_t most_columns = 256;
   const StridedCopy::Dim columns = copy.kept == 0 ? StridedCopy::Dim{} : copy.dims[copy.kept - 1];
   const StridedCopy::Dim* summed = copy.dims + copy.kept;
-  // Runs along the last summed dim, or along y: what is nearer in x.
+  // Inner loops run along the last summed dim or along the last dim of y, whichever has the smaller stride in x.
   const StridedCopy::Dim along = copy.summed == 0 ? StridedCopy::Dim{} : summed[copy.summed - 1];
   const bool runs = copy.summed_count > 1 && (columns.extent == 1 || std::abs(along.from) < std::abs(columns.from));
   const int outer_summed = runs ? copy.summed - 1 : copy.summed;

@@ -13,7 +13,8 @@ struct TriangleSizes {
   std::int64_t diagonal;
 };
 
-// The triangles of ops/array/triangle.hpp, a thread for each element. It moves bits: Word is any type of the elements' size.
+// The triangles of ops/array/triangle.hpp, a thread for each element. It moves bits: Word is any type with the size of an
+// element.
 template <typename Word>
 struct TakeTriangle {
   TriangleSizes sizes;

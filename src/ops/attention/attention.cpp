@@ -26,7 +26,7 @@ struct Matrix {
   static std::int64_t whole_lines(std::int64_t elements) { return (elements + 15) / 16 * 16; }
 };
 
-// A matrix as the kernels take it: the caller's own, or its floats in a workspace, of which each takes the first part.
+// The matrix that kernels use: the caller's own, or for half types floats from the workspace.
 template <typename T>
 Matrix<Accumulate<T>> floats_for(const Matrix<T>& matrix, Accumulate<T>*& workspace) {
   if constexpr (is_half<T>) {
@@ -54,13 +54,13 @@ void write(const Matrix<Accumulate<T>>& floats, const Matrix<T>& matrix) {
   }
 }
 
-// Heads of queries that share keys and values, of one sequence.
+// The heads of a sequence that share keys and values.
 struct GroupPlace {
   std::int64_t sequence;
   std::int64_t kv_head;
 };
 
-// The queries of a group and its keys and values, in the inputs or in their gradients.
+// The queries, keys and values of a group, in the inputs or in their gradients.
 template <typename T>
 struct Parts {
   Matrix<T> q;
@@ -92,9 +92,9 @@ AttentionSums<A> part_of_sums(A* exponentials, const AttentionSizes& sizes, cons
   return all.from((place.sequence * sizes.heads + place.kv_head * sizes.group()) * sizes.queries);
 }
 
-// Calls body(head, place, workspace) for every group of heads of every sequence, on the threads of this rank. For half types
-// the workspace has floats for the inputs and what is of the same shape: `gradients` as many once more, and `outputs` of the
-// output, besides what the kernels need.
+// Calls body(head, place, workspace) for every group of heads of every sequence, on the threads of this rank. The workspace is
+// for the kernels and, for half types, for floats of the inputs, with `gradients` of their gradients too, and of `outputs`
+// tensors like the output.
 template <typename T, typename Pass, typename Body>
 void for_each_group(const Pass& pass, const AttentionSizes& sizes, bool gradients, std::int64_t outputs, const Body& body) {
   using A = Accumulate<T>;
@@ -138,14 +138,14 @@ void for_each_group(const Pass& pass, const AttentionSizes& sizes, bool gradient
       });
 }
 
-// The kernels pass over keys by the first query of a block.
+// Kernels skip keys by the first query of a block, so first_keys must not decrease.
 void check_first_keys(const Tensor<std::int32_t, Cpu>& first_keys) {
   if (!first_keys.defined()) return;
   const std::int64_t queries = first_keys.dim(1);
   for (std::int64_t i = 0; i < first_keys.numel(); ++i) {
     const std::int64_t query = i % queries;
     const std::int32_t before = query == 0 ? 0 : first_keys.data()[i - 1];
-    require(first_keys.data()[i] >= before, "attention: first_keys fall from {} to {} at query {} of sequence {}", before,
+    require(first_keys.data()[i] >= before, "attention: first_keys decrease from {} to {} at query {} of sequence {}", before,
             first_keys.data()[i], query, i / queries);
   }
 }
@@ -159,11 +159,11 @@ AttentionSizes attention_sizes(const Shape& q, const Shape& kv_or_empty, const A
   require(heads > 0 && kv_heads > 0 && heads % kv_heads == 0, "attention: {} heads cannot share {} heads of keys and values",
           heads, kv_heads);
   require(q.size() == 3, "attention: q has shape {}, but needs [batch, time, width]", q);
-  require(options.value_size >= 0, "attention: a value size of {}", options.value_size);
+  require(options.value_size >= 0, "attention: the value size is {}, but must not be below 0", options.value_size);
   require(options.window >= 0, "attention: the window is {}, but must not be below 0", options.window);
   require(options.window == 0 || options.causal, "attention: a window of {} keys is for causal attention", options.window);
   const bool own_value_size = options.value_size > 0;
-  const std::int64_t values = packed && own_value_size ? kv_heads * options.value_size : 0;  // apart from what splits evenly
+  const std::int64_t values = packed && own_value_size ? kv_heads * options.value_size : 0;  // apart from the even split
   const std::int64_t parts = !packed ? heads : own_value_size ? heads + kv_heads : heads + 2 * kv_heads;
   require(q[2] > values && (q[2] - values) % parts == 0, "attention: q of shape {} does not split into {} heads{}", q, parts,
           values > 0 ? fmt::format(" and {} values", values) : "");
@@ -176,7 +176,8 @@ AttentionSizes attention_sizes(const Shape& q, const Shape& kv_or_empty, const A
   }
   const std::int64_t key_rows = packed ? q[1] : kv_or_empty[1];
   const std::int64_t keys = options.keys == 0 ? key_rows : options.keys;
-  require(keys > 0 && keys <= key_rows && q[1] > 0, "attention: {} queries and {} of {} keys", q[1], keys, key_rows);
+  require(keys > 0 && keys <= key_rows && q[1] > 0,
+          "attention: {} queries and {} of {} keys, but there must be queries and keys", q[1], keys, key_rows);
   require(!options.causal || keys >= q[1], "attention: causal, but {} queries are more than {} keys", q[1], keys);
   return {.batch = q[0],
           .queries = q[1],

@@ -7,7 +7,7 @@
 namespace trireme::ops {
 namespace kernels {
 
-// A block of threads takes every so many of the items.
+// Block b of threads takes the items b, b + gridDim.x, and so on.
 template <typename Kernel>
 __global__ void __launch_bounds__(device::threads_per_block) attention_tiles(Kernel kernel) {
   extern __shared__ __align__(16) unsigned char scratch[];

@@ -3,7 +3,7 @@
 #include "ops/attention/attention_kernels.hpp"
 #include "ops/base/tile.hpp"
 
-// What both passes of attention's vector code share: blocks of queries and keys, and products of them.
+// Shared by the forward and backward kernels of attention on a CPU: blocks of queries and keys, and their products.
 namespace trireme::ops::TRIREME_ISA {
 namespace {
 
@@ -14,7 +14,7 @@ constexpr std::int64_t query_block = 8 * tile_rows;
 constexpr std::int64_t key_block = 384;  // a multiple of tile_rows and of tile_columns
 static_assert(key_block % tile_rows == 0 && key_block % tile_columns<float> == 0 && key_block % tile_columns<double> == 0);
 
-// Hands out pieces of a block of memory; without a block it only counts.
+// Hands out pieces of a block of memory; without a block it only counts the elements.
 template <typename T>
 class Workspace {
  public:
@@ -31,8 +31,8 @@ class Workspace {
   std::int64_t used_ = 0;
 };
 
-// Rows of a matrix that vectors can be read from: the caller's when a row is a number of whole vectors, else a copy padded
-// with zeros.
+// Rows of a matrix that vectors can be read from: the caller's if a row is a whole number of vectors, else a copy padded with
+// zeros.
 template <typename T>
 struct Rows {
   const T* data;
@@ -49,7 +49,7 @@ Rows<T> whole_vectors(const T* data, std::int64_t stride, std::int64_t time, std
   return {copy, padded};
 }
 
-// Panels of tile_columns rows each, transposed: panel p holds [size][tile_columns] of rows p * tile_columns and on.
+// Panels of tile_columns rows each, transposed: panel p holds, as [size][tile_columns], the rows from p * tile_columns on.
 template <typename T>
 constexpr std::int64_t num_panels(std::int64_t time) {
   return (time + tile_columns<T> - 1) / tile_columns<T>;
@@ -65,11 +65,11 @@ void transpose_into_panels(const T* data, std::int64_t stride, std::int64_t time
   }
 }
 
-// Where the keys that a query sees begin: a number that does not fall from query to query.
+// The first key that each query sees, which does not decrease from query to query.
 struct FirstKeys {
   const std::int32_t* given;  // [queries]; may be null
-  std::int64_t window;        // above 0: no keys that are so many places before the last one seen, or more
-  std::int64_t offset;        // the place of the last key seen is the query's own plus this
+  std::int64_t window;        // above 0: a query sees only the last `window` keys up to its last one
+  std::int64_t offset;        // query i sees keys up to i + offset
 
   template <typename T>
   static FirstKeys of(const AttentionHead<T>& head) {
@@ -82,8 +82,8 @@ struct FirstKeys {
   }
 };
 
-// A block of queries against a block of keys: rows [query, query_end) see the keys from `key` up to `key_end`, each at most
-// the one at its own place + offset, and none before its first one.
+// A block of queries [query, query_end) and a block of keys [key, key_end). Query i sees the keys of the block from its first
+// key up to i + offset.
 struct Block {
   std::int64_t query;
   std::int64_t query_end;
@@ -92,14 +92,14 @@ struct Block {
   std::int64_t offset;
   FirstKeys first_keys;
 
-  // Keys of this block that the rows up to `row` see.
+  // The number of keys of this block up to the last one that `row` sees.
   std::int64_t seen(std::int64_t row) const { return larger(0, smaller(row + offset + 1, key_end) - key); }
-  // Keys of this block that the rows from `row` on do not see any more, no more than `seen`.
+  // The number of keys of this block before the first one that `row` sees, at most `seen`.
   std::int64_t passed(std::int64_t row, std::int64_t seen) const { return larger(0, smaller(first_keys(row) - key, seen)); }
   int rows_of_tile(std::int64_t tile) const { return static_cast<int>(smaller(query_end - tile, tile_rows)); }
 };
 
-// The last key's place seen by a query is its own plus this.
+// Query i sees keys up to i + offset.
 template <typename T>
 std::int64_t offset_of(const AttentionHead<T>& head) {
   return head.causal ? head.keys - head.queries : head.keys;
@@ -110,14 +110,14 @@ void zero(T* data, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) data[i] = 0;
 }
 
-// Hidden keys among the first `count` scores of a row get no probability.
+// Sets the scores of hidden keys among the first `count` keys, so that their probability is 0.
 template <typename T>
 void hide(const std::int32_t* hidden, std::int64_t count, T scale, T* scores) {
   const T never = static_cast<T>(scale < T(0) ? __builtin_inf() : -__builtin_inf());
   for (std::int64_t j = 0; hidden != nullptr && j < count; ++j) scores[j] = hidden[j] != 0 ? never : scores[j];
 }
 
-constexpr std::int64_t padding = 16;  // so that rows of scores do not fall on the same cache sets
+constexpr std::int64_t padding = 16;  // keeps rows of scores off the same cache sets
 template <typename T>
 constexpr std::int64_t score_stride(std::int64_t time) {
   const std::int64_t keys = smaller(num_panels<T>(time) * tile_columns<T>, key_block);

@@ -7,8 +7,9 @@
 #include "ops/reduce/exponentials.hpp"
 #include "trireme/math/exponential.hpp"
 
-// Attention for teams (device/cuda/team.hpp). A team keeps a tile of a head's queries, or of its keys, in scratch memory while
-// tiles of the others pass by in order, so sums have the same bits in every run; the queries x keys matrix is never held.
+// Attention for teams (device/cuda/team.hpp). A team keeps a tile of a head's queries, or of its keys, in scratch memory, and
+// goes through the tiles of the keys, or queries, in order: sums have the same bits in every run. The matrix of queries x keys
+// is never stored.
 namespace trireme::ops {
 
 template <typename T>
@@ -18,8 +19,8 @@ struct AttentionInput {
   const T* k;  // [batch, key_rows, kv_heads, size], rows sizes.kv_stride apart, as v
   const T* v;
   const std::int32_t* hidden;      // [batch, key_rows], not 0 where no query sees the key; may be null
-  const std::int32_t* first_keys;  // [batch, queries], not falling: no query sees a key before this one; may be null
-  std::int64_t window;             // above 0, if causal: nor one that is so many places before the last one it sees, or more
+  const std::int32_t* first_keys;  // [batch, queries], the first key that each query sees, not decreasing; may be null
+  std::int64_t window;             // above 0, if causal: a query sees only the last `window` keys up to its last one
   Accumulate<T> scale;
   bool causal;
 
@@ -33,7 +34,7 @@ struct AttentionInput {
     const std::int64_t of_window = window > 0 ? query + offset() + 1 - window : 0;
     return first > of_window ? first : of_window;
   }
-  // In place of q . k where a query does not see the key: -infinity when it is scaled.
+  // Replaces q . k if the query does not see the key: -infinity after it is scaled.
   TRIREME_HOST_DEVICE Accumulate<T> never() const {
     return static_cast<Accumulate<T>>(scale < Accumulate<T>(0) ? __builtin_inf() : -__builtin_inf());
   }
@@ -71,7 +72,7 @@ struct AttentionForwardTile {
     A* const largest = scratch.column();  // of scale * score, so far
     A* const shift = scratch.column();    // the same, or 0 where no score is above -infinity
     A* const sum = scratch.column();      // of exp(scale * score - largest)
-    A* const factor = scratch.column();   // by which earlier sums shrink
+    A* const factor = scratch.column();   // for rescaling earlier sums
 
     const std::int64_t row = place.sequence * sizes.queries + place.first;
     load(team, in.q + row * sizes.q_stride + place.head * size, sizes.q_stride, place.rows, size, q);
@@ -120,7 +121,7 @@ struct AttentionForwardTile {
 
     T* const to = out + row * sizes.width() + place.head * size;
     for_each_element(team, place.rows, size, [&](int i, int j) {
-      to[i * sizes.width() + j] = rounded<T>(sum[i] == A(0) ? A(0) : total.at(i, j) / sum[i]);  // 0 where no key is seen
+      to[i * sizes.width() + j] = rounded<T>(sum[i] == A(0) ? A(0) : total.at(i, j) / sum[i]);  // 0 if no key is seen
     });
     const std::int64_t sums = (place.sequence * sizes.heads + place.head) * sizes.queries + place.first;
     for_each_row(team, place.rows, [&](int i) {
@@ -129,7 +130,7 @@ struct AttentionForwardTile {
   }
 };
 
-// What both kernels of the backward pass know.
+// The input of both kernels of the backward pass.
 template <typename T>
 struct AttentionBackwardInput {
   using A = Accumulate<T>;
@@ -138,26 +139,25 @@ struct AttentionBackwardInput {
   const T* out;  // as dout: [batch, queries, heads, size]
   const T* dout;
   const A* exponentials;  // [2, batch, heads, queries]
-  A* delta;               // [batch, heads, queries]: dout . out, which the kernel of the queries leaves to that of the keys
+  A* delta;               // [batch, heads, queries]: dout . out, written by the kernel of the queries for that of the keys
 
   struct Gradient {
     A p;      // probability that a query gives a key
     A score;  // gradient of q . k
   };
-  // `score` is q . k, dp the gradient of p, and `share` what exponentials are multiplied by.
+  // `score` is q . k, dp the gradient of p, and `share` the factor of exponentials.
   TRIREME_HOST_DEVICE Gradient gradient(bool sees, A score, A dp, A largest, A share, A delta_of_query) const {
     const A p = sees ? share * math::exp(forward.scale * score - largest) : A(0);
     return {p, forward.scale * p * (dp - delta_of_query)};
   }
-  // What gradient() wants to know of the query number `sums` of all.
+  // Loads the numbers that gradient() needs of query number `sums` of all.
   TRIREME_HOST_DEVICE void load_query(std::int64_t sums, A& largest, A& share) const {
     const Exponentials<A> of_query = exponentials_at(exponentials, forward.all_queries(), sums);
     largest = of_query.largest;
-    share = of_query.sum == A(0) ? A(0) : A(1) / of_query.sum;  // 0 where no key is seen
+    share = of_query.sum == A(0) ? A(0) : A(1) / of_query.sum;  // 0 if no key is seen
   }
 };
 
-// The gradient of a tile of queries.
 template <typename T>
 struct AttentionQueryGradientTile {
   using A = Accumulate<T>;
@@ -194,7 +194,7 @@ struct AttentionQueryGradientTile {
     const std::int64_t sums = (place.sequence * sizes.heads + place.head) * sizes.queries + place.first;
     load(team, forward.q + row * sizes.q_stride + place.head * size, sizes.q_stride, place.rows, size, q);
     load(team, in.dout + row * width + place.head * size, width, place.rows, size, dout);
-    load(team, in.out + row * width + place.head * size, width, place.rows, size, k);  // before keys come there
+    load(team, in.out + row * width + place.head * size, width, place.rows, size, k);  // before keys are loaded there
     for_each_element(team, place.rows, size, [&](int i, int j) { total.at(i, j) = 0; });
     team.wait();
     for_each_row(team, place.rows, [&](int i) {
@@ -229,7 +229,7 @@ struct AttentionQueryGradientTile {
   }
 };
 
-// The gradients of a tile of keys and of its values, from all queries of the heads that share them.
+// The gradients of a tile of keys and their values, from all queries of the heads that share them.
 template <typename T>
 struct AttentionKeyGradientTile {
   using A = Accumulate<T>;
@@ -270,11 +270,11 @@ struct AttentionKeyGradientTile {
     load(team, forward.v + from, sizes.kv_stride, place.rows, size, v);
     for_each_element(team, place.rows, size, [&](int key, int j) { dk_total.at(key, j) = dv_total.at(key, j) = 0; });
 
-    const std::int64_t unseen = forward.causal ? place.first - forward.offset() : 0;  // queries that see none of the tile
+    const std::int64_t unseen = forward.causal ? place.first - forward.offset() : 0;  // earlier queries see none of the tile
     for (std::int64_t head = place.head * sizes.group(); head < (place.head + 1) * sizes.group(); ++head) {
       for (std::int64_t first = unseen > 0 ? unseen : 0; first < sizes.queries; first += rows) {
         const int queries = TilePlace::rows_from(first, sizes.queries, rows);
-        if (forward.first_key(place.sequence, first) >= place.first + place.rows) break;  // later ones see none of it either
+        if (forward.first_key(place.sequence, first) >= place.first + place.rows) break;  // later queries see none of it either
         const std::int64_t row = place.sequence * sizes.queries + first;
         const std::int64_t sums = (place.sequence * sizes.heads + head) * sizes.queries + first;
         load(team, forward.q + row * sizes.q_stride + head * size, sizes.q_stride, queries, size, q);

@@ -6,11 +6,11 @@
 
 namespace trireme::ops {
 
-// Throws where the shapes and options do not fit each other.
+// Throws if the shapes and options do not fit each other.
 AttentionSizes attention_sizes(const Shape& q, const Shape& kv_or_empty, const AttentionOptions& options);
 double attention_scale(const AttentionOptions& options, const AttentionSizes& sizes);
 
-// Of a pass forward or backward, whose tensors are checked too.
+// The sizes of a forward or backward pass. Checks its tensors too.
 template <typename Pass>
 AttentionSizes checked_attention_sizes(const Pass& pass) {
   const AttentionSizes sizes = attention_sizes(pass.q.shape(), pass.kv.shape(), pass.options);

@@ -8,7 +8,7 @@
 
 namespace trireme::ops {
 
-// How a GPU computes attention: by a graph that cuDNN plans, or by the kernels of attention_body.hpp, which can do all.
+// How a GPU computes attention: by a graph that cuDNN plans, or by the kernels of attention_body.hpp, which support every case.
 enum class AttentionKernel : std::uint8_t { cudnn, tiles };
 
 struct AttentionChoice {
@@ -25,7 +25,7 @@ struct AttentionCase {
   bool aligned;     // all tensors, to 16 bytes
 };
 
-// Where cuDNN is chosen it may still have no plan for the GPU.
+// If cuDNN is chosen, it may still have no plan for the GPU.
 AttentionChoice choose_attention_kernel(const AttentionCase& attention);
 
 }  // namespace trireme::ops

@@ -77,7 +77,7 @@ class Arguments {
   std::vector<CudnnPlan::Argument> arguments_;
 };
 
-// The first step with new shapes takes up to a second for its plans.
+// Making the plans takes up to a second in the first step with new shapes.
 CudnnPlanTable<AttentionGraph>& forward_plans() {
   thread_local CudnnPlanTable<AttentionGraph> plans("attention", plan_attention_forward);
   return plans;
@@ -87,13 +87,13 @@ CudnnPlanTable<AttentionGraph>& backward_plans() {
   return plans;
 }
 
-// cuDNN leaves the log-sum-exp of each query, whose exponentials add up to 1, and reads it again.
+// The log-sum-exp of each query, for cuDNN's backward pass. cuDNN's forward pass stores it as the number, with a sum of 1.
 template <typename A>
 Tensor<A, Cuda> log_sums(const Tensor<A, Cuda>& exponentials) {
   return add(exponentials.narrow(0, 1), log(exponentials.narrow(1, 1)));
 }
 
-// False where there is no plan.
+// Returns false if there is no plan.
 template <typename T>
 bool forward_by_cudnn(const AttentionForward<T, Cuda>& pass, const AttentionSizes& sizes) {
   const CudnnPlan* const plan = forward_plans().find(graph_of<T>(pass.options, sizes));

@@ -4,7 +4,7 @@
 
 namespace trireme::ops::cuda {
 
-// Runs a kernel of attention_body.hpp, whose tiles have at least one row, on all its items.
+// Runs a kernel of attention_body.hpp on all its items. Its tiles have at least one row.
 template <typename Kernel>
 cudaError_t run_tiles(const Kernel& kernel, cudaStream_t stream);
 

@@ -6,7 +6,7 @@ namespace {
 using Dims = CudnnGraph::Dims;
 using Node = CudnnGraph::Tensor;
 
-// The caller's tensors as cuDNN sees them: [batch, heads, time, size], whatever their order in memory.
+// The caller's tensors as cuDNN sees them: [batch, heads, time, size], for any order in memory.
 class AttentionTensors {
  public:
   AttentionTensors(CudnnGraph& graph, const AttentionGraph& attention)
@@ -85,8 +85,8 @@ CudnnPlan plan_attention_backward(const Cudnn& library, const AttentionGraph& at
   const Node dout = tensors.outputs(attention_argument::dout);
   const Node scale = graph.scalar(attention_argument::scale);
 
-  // sums of dout * out: the part of the softmax's gradient that is the same for all keys of a query. cuDNN knows the graph by
-  // its form, the product with one included.
+  // sums of dout * out: the part of the softmax's gradient that is the same for all keys of a query. cuDNN recognizes the graph
+  // by its form, which includes the product with 1.
   const Node dout_out = graph.binary(CUDNN_POINTWISE_MUL, dout, tensors.outputs(attention_argument::out));
   const Node dout_out_sums = tensors.of_each_query(attention_argument::dout_out_sums);
   graph.binary(CUDNN_POINTWISE_MUL, graph.reduce_last_dim(CUDNN_REDUCE_TENSOR_ADD, dout_out),
@@ -103,7 +103,7 @@ CudnnPlan plan_attention_backward(const Cudnn& library, const AttentionGraph& at
   const Node ds = graph.binary(CUDNN_POINTWISE_MUL, graph.binary(CUDNN_POINTWISE_MUL, dp, p), scale);
   weighted_sum(graph, graph.transpose(ds, attention.type), q, tensors.keys(attention_argument::dk));
 
-  // dq = ds k, added up in float by blocks of keys in whatever order they end: its last bits may differ from run to run
+  // dq = ds k. Blocks of keys add to it in float, in the order in which they end: its last bits may differ from run to run
   const Node dq_sums = tensors.query_sums(attention_argument::dq_sums);
   graph.matmul(ds, graph.transpose(k, attention.type), dq_sums);
   graph.pointwise(CUDNN_POINTWISE_IDENTITY, dq_sums, tensors.queries(attention_argument::dq));

@@ -6,18 +6,18 @@
 #include "ops/attention/attention_sizes.hpp"
 #include "ops/base/cudnn_graph.hpp"
 
-// Attention as graphs that cuDNN fuses into one kernel forward and a few backward.
+// Attention as graphs that cuDNN fuses into one forward kernel and a few backward kernels.
 namespace trireme::ops {
 
 struct AttentionGraph {
-  cudnnDataType_t type;  // of all but log_sum_exp and what ends in _sums: those are float
+  cudnnDataType_t type;  // of all tensors, except that log_sum_exp and those that end in _sums are float
   AttentionSizes sizes;
-  bool causal;  // as many keys as queries
+  bool causal;  // with as many keys as queries
 
   friend auto operator<=>(const AttentionGraph&, const AttentionGraph&) = default;
 };
 
-// The numbers of the arguments of the plans.
+// The ids of the arguments of the plans.
 namespace attention_argument {
 enum : std::int64_t {
   q = 1,
@@ -27,13 +27,13 @@ enum : std::int64_t {
   log_sum_exp,     // [batch, heads, queries]
   scale,           // a scalar, as the two after it
   minus_infinity,  // of causal graphs only
-  dout = 100,      // from here on those of the backward pass
+  dout = 100,      // from here on arguments of the backward pass
   dq,
   dk,
   dv,
   one,
-  dout_out_sums,  // [batch, heads, queries], to be overwritten
-  dq_sums,        // [batch, heads, queries, size], to be overwritten
+  dout_out_sums,  // [batch, heads, queries], scratch memory
+  dq_sums,        // [batch, heads, queries, size], scratch memory
 };
 }
 

@@ -17,8 +17,8 @@ struct Running {
   T sum[query_block];      // of exp(scale * score - largest)
 };
 
-// Turns the scores of one row into exp(scale * score - largest), 0 where the row does not see; returns what earlier
-// results must be multiplied by. As long as all scores are -infinity, the sum is 0.
+// Turns the scores of one row into exp(scale * score - largest), 0 for keys that the row does not see. Returns the factor for
+// earlier results. As long as all scores are -infinity, the sum is 0.
 template <typename T>
 T exponentiate_row(T* scores, std::int64_t seen, std::int64_t width, T scale, T& largest, T& sum) {
   const auto count = static_cast<std::int32_t>(seen);
@@ -41,13 +41,13 @@ T exponentiate_row(T* scores, std::int64_t seen, std::int64_t width, T scale, T&
   return factor;
 }
 
-// What results that were summed must be multiplied by; 0 where no key is seen.
+// The factor for summed results; 0 if no key is seen.
 template <typename T>
 T share_of(T sum) {
   return sum == T(0) ? T(0) : T(1) / sum;
 }
 
-// Elements of a copy of rows whose vectors are not whole.
+// The elements of a copy of rows, for rows that are not a whole number of vectors.
 template <typename T>
 std::int64_t copied(std::int64_t rows, std::int64_t size) {
   return round_up<T>(size) == size ? 0 : rows * round_up<T>(size);
@@ -66,7 +66,7 @@ struct ForwardBuffers {
   T* out;
 };
 
-// One query against all keys, as in generation: nothing is used twice, so nothing is rearranged first.
+// One query and all keys, as in generation. Nothing is used twice, so nothing is packed first.
 template <typename T>
 void forward_one_query(AttentionHead<T> head, T* out, const AttentionSums<T>& sums, const ForwardBuffers<T>& buffers) {
   const std::int64_t passed = smaller(FirstKeys::of(head)(0), head.keys);
@@ -99,7 +99,7 @@ void forward_one_query(AttentionHead<T> head, T* out, const AttentionSums<T>& su
   }
 }
 
-// Queries of one head, whose rows of q, out and sums are given.
+// The queries of one head, with its rows of q, out and sums.
 template <typename T>
 void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, const ForwardBuffers<T>& buffers, T* out,
                      std::int64_t out_stride, const AttentionSums<T>& sums) {
@@ -217,7 +217,7 @@ void copy_rows(const T* from, std::int64_t from_stride, std::int64_t rows, std::
   }
 }
 
-// The part of one head of the group: writes its dq, adds to the dk and dv that the group shares.
+// For one head of the group: writes its dq, and adds to the dk and dv of the group.
 template <typename T>
 void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, std::int64_t place_in_group,
                       Rows<T> k, const BackwardBuffers<T>& buffers) {
@@ -308,7 +308,7 @@ void backward(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gra
   transpose_into_panels(head.k, head.k_stride, head.keys, size, buffers.key_panels);
   transpose_into_panels(head.v, head.v_stride, head.keys, value_size, buffers.value_panels);
   const Rows<T> k = whole_vectors(head.k, head.k_stride, head.keys, size, buffers.k_rows);
-  if (FirstKeys::of(head).any()) {  // keys may be seen by nobody
+  if (FirstKeys::of(head).any()) {  // some keys may be seen by no query
     zero(buffers.dk, (head.keys + tile_rows) * round_up<T>(size));
     zero(buffers.dv, (head.keys + tile_rows) * round_up<T>(value_size));
   }

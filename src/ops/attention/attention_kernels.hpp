@@ -9,7 +9,7 @@
 namespace trireme::ops {
 
 // Keys [keys, size] and values [keys, value_size] of one head of one sequence, and the queries of the `group` heads that share
-// them, [queries, size] each: head g lies g * size elements on, in the output g * value_size.
+// them, [queries, size] each: the queries of head g begin at element g * size of a row, its output at g * value_size.
 template <typename T>
 struct AttentionHead {
   const T* q;
@@ -26,12 +26,12 @@ struct AttentionHead {
   T scale;
   bool causal;                               // query i sees the keys up to i + keys - queries, else all
   const std::int32_t* hidden;                // [keys], not 0 where no query sees the key; may be null
-  const std::int32_t* first_keys = nullptr;  // [queries], not falling: no query sees a key before this one; may be null
-  std::int64_t window = 0;  // above 0, if causal: nor one that is so many places before the last one it sees, or more
+  const std::int32_t* first_keys = nullptr;  // [queries], the first key that each query sees, not decreasing; may be null
+  std::int64_t window = 0;                   // above 0, if causal: a query sees only the last `window` keys up to its last one
 };
 
-// Of each query, from the first one of a head on: the largest scale * score and the sum of exp(scale * score - largest), both 0
-// where no key is seen. T may be const.
+// For each query of a head: the largest scale * score and the sum of exp(scale * score - largest), both 0 if no key is seen. T
+// may be const.
 template <typename T>
 struct AttentionSums {
   T* largest;
@@ -58,7 +58,7 @@ struct AttentionHeadGradients {
 
 template <typename T>
 struct AttentionKernels {
-  // Elements for each thread.
+  // Elements of each thread's workspace.
   std::int64_t (*workspace)(std::int64_t queries, std::int64_t keys, std::int64_t size, std::int64_t value_size);
   void (*forward)(const AttentionHead<T>& head, T* out, std::int64_t out_stride, const AttentionSums<T>& sums, T* workspace);
   void (*backward)(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, T* workspace);

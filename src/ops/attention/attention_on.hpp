@@ -2,7 +2,7 @@
 
 #include "ops/attention/attention_checks.hpp"
 
-// The operations of ops/attention/attention.hpp for any device: what is checked is the same, Attention<D> does the work.
+// The operations of ops/attention/attention.hpp for any device: Attention<D> does the work.
 namespace trireme::ops {
 
 template <typename D>
@@ -23,7 +23,7 @@ void scaled_dot_product_attention_backward(const AttentionBackward<T, D>& pass) 
   const AttentionSizes sizes = checked_attention_sizes(pass);
   require_shape("attention", "dout", pass.dout, pass.out.shape());
   require_shape("attention", "dq", pass.dq, pass.q.shape());
-  require_shape("attention", "dkv", pass.dkv.shape(), pass.kv.shape());  // both undefined where packed
+  require_shape("attention", "dkv", pass.dkv.shape(), pass.kv.shape());  // both are undefined if packed
   Attention<D>::backward(pass, sizes);
 }
 

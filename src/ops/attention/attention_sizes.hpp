@@ -5,7 +5,7 @@
 
 namespace trireme::ops {
 
-// What the shapes and options of attention say.
+// The sizes that follow from the shapes and options of attention.
 struct AttentionSizes {
   std::int64_t batch;
   std::int64_t queries;

@@ -3,10 +3,10 @@
 #include "ops/attention/attention_body.hpp"
 #include "ops/attention/attention_checks.hpp"
 
-// The arguments of the kernels of attention_body.hpp, of tensors of any device.
+// The arguments of the kernels of attention_body.hpp, for tensors of any device.
 namespace trireme::ops {
 
-// The first row of the first head.
+// Pointers to the first row of the first head.
 template <typename T>
 struct AttentionPointers {
   T* q;
@@ -41,7 +41,7 @@ AttentionForwardTile<T> attention_forward_tile(const AttentionForward<T, D>& pas
 template <typename T>
 struct AttentionBackwardTiles {
   AttentionQueryGradientTile<T> queries;
-  AttentionKeyGradientTile<T> keys;  // after the queries
+  AttentionKeyGradientTile<T> keys;  // runs after `queries`
 };
 template <typename T, typename D>
 AttentionBackwardTiles<T> attention_backward_tiles(const AttentionBackward<T, D>& pass, const AttentionSizes& sizes,

@@ -5,7 +5,7 @@
 
 #include "ops/base/convert.hpp"
 
-// Tiles: some rows of a head's queries, keys, values or of what becomes of them, in the scratch memory of a team.
+// Tiles: some rows of a head's queries, keys, values or results, in the scratch memory of a team.
 namespace trireme::ops {
 
 // Rows of a matrix in scratch memory.
@@ -16,8 +16,8 @@ struct Tile {
   TRIREME_HOST_DEVICE A& at(int row, int column) const { return data[row * stride + column]; }
 };
 
-// Scratch memory of a team: for tiles of `rows` rows, how many are as wide as a head or as wide as they are high, and how many
-// columns there are besides.
+// The tiles in a team's scratch memory: how many are as wide as a head, how many are square, and how many single columns there
+// are.
 struct TileCounts {
   int wide;
   int square;
@@ -30,10 +30,10 @@ struct TileCounts {
   }
 };
 
-inline constexpr std::size_t scratch_bytes = 48 << 10;  // what every block of threads can have
+inline constexpr std::size_t scratch_bytes = 48 << 10;  // available to every block of threads
 inline constexpr int largest_tile = 32;
 
-// The rows of a tile, a power of 2; 0 where heads are so large that not even one row fits.
+// The number of rows of a tile, a power of 2; 0 if heads are so large that not even one row fits.
 constexpr int tile_rows(const TileCounts& counts, std::int64_t size, std::size_t element_bytes) {
   int rows = largest_tile;
   while (rows > 0 && static_cast<std::size_t>(counts.elements(rows, size)) * element_bytes > scratch_bytes) rows /= 2;

@@ -10,7 +10,7 @@
 namespace trireme::ops {
 namespace {
 
-// Rows [keys, size] as the kernels take them: the cache's own, or their floats in a workspace.
+// Rows [keys, size] for the kernels: the cache's own, or for half types their floats in a workspace.
 template <typename T>
 const Accumulate<T>* rows_of_head(const T* from, std::int64_t stride, std::int64_t keys, std::int64_t size,
                                   Accumulate<T>* workspace) {

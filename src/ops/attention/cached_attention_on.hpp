@@ -10,8 +10,7 @@
 #include "trireme/ops/attention/attention.hpp"
 #include "trireme/ops/attention/cached_attention.hpp"
 
-// The operation of ops/attention/cached_attention.hpp for any device: what is checked is the same, CachedQueries<D> attends for
-// tokens that are alone.
+// The operation of ops/attention/cached_attention.hpp for any device: CachedQueries<D> attends for single tokens.
 namespace trireme::ops {
 
 struct CachedAttentionSizes {
@@ -72,7 +71,7 @@ void copy_columns(const Tensor<T, D>& x, std::int64_t begin, std::int64_t end, T
   move_elements(sliced("cached_attention", x.shape(), 1, {.begin = begin, .end = end}), x, y);
 }
 
-// All tokens of a part at once, none of which is outside the window of another.
+// Computes all tokens of a part at once, if the window hides no key from any of them.
 template <typename T, typename D>
 void attend_together(const CachedAttention<T, D>& pass, const CachedAttentionSizes& sizes, const CachedRows& part,
                      const Tensor<T, D>& qkv, const Tensor<T, D>& out) {

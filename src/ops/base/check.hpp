@@ -9,7 +9,7 @@
 
 namespace trireme::ops {
 
-// An undefined tensor looks like a scalar but holds nothing: "add: a is undefined". The checks below do it for tensors.
+// Throws "add: a is undefined". An undefined tensor has the shape of a scalar. The checks of tensors below include this.
 template <typename T, typename D>
 void require_defined(std::string_view op, std::string_view name, const Tensor<T, D>& had) {
   require(had.defined(), "{}: {} is undefined", op, name);
@@ -25,14 +25,14 @@ void require_shape(std::string_view op, std::string_view name, const Tensor<T, D
   require_shape(op, name, had.shape(), wanted);
 }
 
-// For what an operation writes to: that counts as a change of it.
+// For a tensor that an operation writes to: also counts the change.
 template <typename T, typename D>
 void require_shape(std::string_view op, std::string_view name, Tensor<T, D>& had, const Shape& wanted) {
   require_shape(op, name, std::as_const(had), wanted);
   had.count_change();
 }
 
-// For tensors that are indexed as one row of numbers, whatever their shape.
+// For tensors that are indexed as one row of numbers, of any shape.
 inline void require_count(std::string_view op, std::string_view name, const Shape& had, std::int64_t wanted) {
   require(had.numel() == wanted, "{}: {} has shape {}, but needs {} elements", op, name, had, wanted);
 }

@@ -5,8 +5,8 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/core/host_device.hpp"
 
-// Between element types and what they are computed in: the conversions of the types themselves, which a GPU has instructions
-// for.
+// Converts between element types and the types that they are computed in, by the conversions of the types themselves, which a
+// GPU has instructions for.
 namespace trireme::ops {
 
 TRIREME_HOST_DEVICE float widened(float x) { return x; }
@@ -22,7 +22,7 @@ TRIREME_HOST_DEVICE float widened(float16 x) {
 #endif
 }
 
-// To the nearest, ties to even.
+// Rounds to the nearest, ties to even.
 template <typename T>
 TRIREME_HOST_DEVICE T rounded(Accumulate<T> x) {
   return static_cast<T>(x);

@@ -11,7 +11,7 @@
 namespace trireme::ops {
 namespace {
 
-// cuDNN compiles attention with it, and opens it by its name alone: once it is open, wherever it lies, cuDNN finds it.
+// cuDNN compiles attention with NVRTC, and opens it by its name alone. If NVRTC is open already, cuDNN finds it in any folder.
 void open_nvrtc() {
   try {
     const device::Library nvrtc("NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12"});
@@ -37,7 +37,7 @@ Cudnn::Cudnn() : library_("cuDNN", {"libcudnn.so.9"}) {
   decltype(&cudnnGetVersion) version = nullptr;
   library_.find("cudnnGetVersion", version);
   open_nvrtc();
-  // The oldest whose plans are tested. Before 9.16 keys that are no multiple of 128 need masks of padding.
+  // The oldest version whose plans are tested. Before 9.16 a number of keys that is no multiple of 128 needs masks of padding.
   constexpr std::size_t oldest = 91900;
   if (version() < oldest) {
     throw Error({.code = ErrorCode::not_available,

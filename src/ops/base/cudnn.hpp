@@ -18,7 +18,7 @@ namespace trireme::ops {
 
 class Cudnn {
  public:
-  Cudnn();  // opens the library; throws Error{not_available} where it is missing or too old
+  Cudnn();  // opens the library; throws Error{not_available} if it is missing or too old
   ~Cudnn();
   Cudnn(const Cudnn&) = delete;
   Cudnn& operator=(const Cudnn&) = delete;
@@ -26,7 +26,7 @@ class Cudnn {
   // Bound to this thread's GPU and to its current stream.
   cudnnHandle_t handle();
 
-  // Throws unless `status` is success: Error{not_available} for what this version or GPU does not support.
+  // Throws unless `status` is success: Error{not_available} if this version or GPU does not support the call.
   void check(cudnnStatus_t status, std::string_view call) const;
 
   decltype(&cudnnBackendCreateDescriptor) create_descriptor = nullptr;
@@ -73,7 +73,7 @@ constexpr cudnnBackendAttributeType_t cudnn_attribute_type() {
   if constexpr (std::is_same_v<T, cudnnBackendHeurMode_t>) return CUDNN_TYPE_HEUR_MODE;
 }
 
-// A descriptor of the backend: its attributes are set, then it is final.
+// A descriptor of the backend: its attributes are set, then it is finalized.
 class CudnnDescriptor {
  public:
   CudnnDescriptor(const Cudnn& library, cudnnBackendDescriptorType_t type);

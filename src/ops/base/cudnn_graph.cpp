@@ -270,7 +270,7 @@ CudnnPlan CudnnGraph::plan(const CudnnDevice& device, const CudnnPlanDemands& de
   graph.finalize();
   heuristics.set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph).set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_HEUR_MODE_A).finalize();
 
-  std::string reason = "cuDNN knows no engine for this graph";
+  std::string reason = "cuDNN has no engine for this graph";
   for (CudnnDescriptor& configuration : engine_configurations(*library_, heuristics)) {
     CudnnNotes notes = notes_of(*library_, configuration);
     if (!meets(demands, notes)) continue;
@@ -289,7 +289,7 @@ CudnnPlan CudnnGraph::plan(const CudnnDevice& device, const CudnnPlanDemands& de
       if (description) parts_.push_back(std::move(*description));
       return CudnnPlan(*library_, std::move(parts_), std::move(plan), std::move(notes));
     } catch (const Error& error) {
-      reason = error.what();  // the next engine may do
+      reason = error.what();  // the next engine may work
     }
   }
   throw Error({.code = ErrorCode::not_available, .message = reason});

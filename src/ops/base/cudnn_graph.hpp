@@ -11,23 +11,22 @@
 
 namespace trireme::ops {
 
-// The GPU that a plan is made for: that of a handle, or one described in JSON, for which no GPU is needed but the plan cannot
-// run.
+// The GPU that a plan is made for: that of a handle, or one described in JSON. Planning for the latter needs no GPU, but the
+// plan can't run.
 struct CudnnDevice {
   cudnnHandle_t handle = nullptr;
   std::string description = {};
 };
 
-// What a plan must be beside right.
+// What a plan must fulfil besides being correct.
 struct CudnnPlanDemands {
   bool exact_floats = false;   // products of float are not in TF32
   bool deterministic = false;  // the same bits in every run
   std::size_t most_workspace_bytes = std::numeric_limits<std::size_t>::max();
 };
 
-using CudnnNotes = std::vector<cudnnBackendNumericalNote_t>;  // what cuDNN says of the numbers that an engine computes
+using CudnnNotes = std::vector<cudnnBackendNumericalNote_t>;  // cuDNN's notes on the numerics of an engine
 
-// A compiled graph.
 class CudnnPlan {
  public:
   CudnnPlan(const Cudnn& library, std::vector<CudnnDescriptor> parts, CudnnDescriptor plan, CudnnNotes notes);
@@ -37,19 +36,19 @@ class CudnnPlan {
 
   struct Argument {
     std::int64_t id;  // of a tensor of the graph
-    void* data;       // on the GPU; a scalar's on the host, read before the call returns
+    void* data;       // on the GPU; for a scalar on the host, read before the call returns
   };
   void execute(Cudnn& library, std::span<const Argument> arguments, void* workspace) const;
 
  private:
-  std::vector<CudnnDescriptor> parts_;  // what the plan refers to
+  std::vector<CudnnDescriptor> parts_;  // descriptors that the plan refers to
   CudnnDescriptor plan_;
   CudnnNotes notes_;
   std::size_t workspace_bytes_ = 0;
 };
 
-// A graph of operations on tensors of four dims, computed in float. Results are tensors that no memory holds, unless a tensor
-// of the caller is named to receive them.
+// A graph of operations on tensors of four dims, computed in float. Results are virtual tensors without memory, unless the
+// caller names a tensor for them.
 class CudnnGraph {
  public:
   using Dims = std::array<std::int64_t, 4>;
@@ -62,7 +61,7 @@ class CudnnGraph {
 
   explicit CudnnGraph(const Cudnn& library) : library_(&library) {}
 
-  // Of the caller, who gives its data under the number `id`.
+  // A tensor of the caller, who passes its data to run() under this id.
   Tensor tensor(std::int64_t id, cudnnDataType_t type, const Dims& dims, const Dims& strides);
   Tensor scalar(std::int64_t id);  // a float
   Tensor temporary(cudnnDataType_t type, const Dims& dims, const Dims& strides);
@@ -81,8 +80,8 @@ class CudnnGraph {
   // scores [batch, heads, rows, columns] where the column is not after the row, `otherwise` elsewhere.
   Tensor lower_triangle(const Tensor& scores, const Tensor& otherwise);
 
-  // Images and results are [batch, channels, height, width], filters [out, in / groups, height, width]; strides say how they
-  // lie in memory. Computed in float, of doubles in double.
+  // Images and results are [batch, channels, height, width], filters [out, in / groups, height, width]; strides give their
+  // order in memory. Computed in float, or in double for doubles.
   struct Convolution {
     using Pixels = std::array<std::int64_t, 2>;
     Pixels padding;
@@ -93,8 +92,8 @@ class CudnnGraph {
   void convolution_data(const Convolution& convolution, const Tensor& dy, const Tensor& filter, const Tensor& dx);
   void convolution_filter(const Convolution& convolution, const Tensor& x, const Tensor& dy, const Tensor& dfilter);
 
-  // Takes the first plan that cuDNN's heuristics name, that can be made and meets the demands. Throws Error{not_available}
-  // where there is none.
+  // Makes the first plan, in the order of cuDNN's heuristics, that compiles and meets the demands. Throws Error{not_available}
+  // if there is none.
   CudnnPlan plan(const CudnnDevice& device, const CudnnPlanDemands& demands = {}) &&;
 
  private:
@@ -106,14 +105,14 @@ class CudnnGraph {
     cudnnDataType_t computed_in = CUDNN_DATA_FLOAT;
     std::int64_t dim = -1;  // of GEN_INDEX
   };
-  CudnnDescriptor& add_pointwise(const Pointwise& pointwise, const Tensor& x, const Tensor& y);  // not yet final
-  struct ConvolutionAttributes {  // of the operation, which differ between the three
+  CudnnDescriptor& add_pointwise(const Pointwise& pointwise, const Tensor& x, const Tensor& y);  // not yet finalized
+  struct ConvolutionAttributes {  // the operation's attributes, which differ between the three passes
     cudnnBackendDescriptorType_t type;
     cudnnBackendAttributeName_t convolution;
     cudnnBackendAttributeName_t alpha;
     cudnnBackendAttributeName_t beta;
   };
-  // Not yet final.
+  // Not yet finalized.
   CudnnDescriptor& add_convolution(const Convolution& convolution, cudnnDataType_t type, const ConvolutionAttributes& names);
   CudnnDescriptor& add(cudnnBackendDescriptorType_t type);
   CudnnDescriptor& add_operation(cudnnBackendDescriptorType_t type);

@@ -11,17 +11,17 @@
 
 namespace trireme::ops {
 
-// The plans that a thread has made of graphs of one kind.
+// The plans that a thread has made for graphs of one kind.
 template <typename Graph>
 class CudnnPlanTable {
  public:
   using Make = CudnnPlan (*)(const Cudnn& library, const Graph& graph, const CudnnDevice& device);
 
-  // cuDNN is opened before the plans exist, so that it ends after them. `what` has them: "attention".
+  // Opens cuDNN before the plans exist, so that it is closed after them. `what` names the operation in messages: "attention".
   CudnnPlanTable(std::string_view what, Make make)
       : what_(what), make_(make), library_(made_or_nothing([] { return &cudnn(); }).value_or(nullptr)) {}
 
-  // Null where cuDNN or a plan is missing, which is told once in the log. Valid until the next call.
+  // Returns null if cuDNN or a plan is missing, and logs this once. The plan is valid until the next call.
   const CudnnPlan* find(const Graph& graph) {
     if (library_ == nullptr) return nullptr;
     auto place = plans_.find(graph);
@@ -39,12 +39,12 @@ class CudnnPlanTable {
  private:
   struct Known {
     std::optional<CudnnPlan> plan;
-    bool recorded = false;  // in a CUDA graph, which launches kernels of the plan's
+    bool recorded = false;  // in a CUDA graph, which launches the plan's kernels
   };
 
-  static constexpr std::size_t most_plans = 1024;  // shapes that change all the time must not pile up
+  static constexpr std::size_t most_plans = 1024;  // limits the memory if shapes change all the time
 
-  // What `make` returns, or nothing, with a message, where it finds that something is missing.
+  // Returns the result of `make`, or logs a message and returns nothing if something is not available.
   template <typename Thing>
   auto made_or_nothing(const Thing& make) const -> std::optional<decltype(make())> {
     try {
@@ -58,7 +58,7 @@ class CudnnPlanTable {
 
   std::string_view what_;
   Make make_;
-  Cudnn* library_;  // null where it is missing
+  Cudnn* library_;  // null if it is missing
   std::map<Graph, Known> plans_;
 };
 

@@ -8,9 +8,9 @@
 
 namespace trireme::ops {
 
-// In its scope this thread's numbers closer to 0 than the smallest normal one, 1.2e-38 in float, count as 0. A moment that
-// decays without gradients would stay among them for ever, and a processor takes many times as long for each. Not where an
-// update divides by the root of such a moment.
+// In its scope this thread treats denormal numbers (below 1.2e-38 in float) as 0. Without it a moment that decays without
+// gradients would stay denormal, and a processor takes many times as long for denormal numbers. Not used if an update divides
+// by the root of such a moment.
 class FlushDenormals {
  public:
 #if !defined(__SSE__)
@@ -30,7 +30,7 @@ class FlushDenormals {
 #endif
 };
 
-// Whether this epsilon beside the root of a moment is so large that a moment of that size makes no difference.
+// Whether epsilon is so large that adding the root of a denormal moment makes no difference.
 template <typename Update>
 TRIREME_HOST_DEVICE bool outweighs_denormals(const Update& update) {
   if constexpr (requires { update.epsilon; }) {

@@ -10,7 +10,7 @@
 namespace trireme::ops {
 namespace kernels {
 
-// Each thread takes `Width` neighbours at a time, in accesses of 16 bytes where all pointers allow it.
+// Each thread takes `Width` neighbours at a time, in accesses of 16 bytes if all pointers are aligned.
 template <int Width, typename Y, typename Map, typename... X>
 __global__ void __launch_bounds__(device::threads_per_block)
     map(std::int64_t count, Y* y, bool accumulate, Map map, const X*... x) {

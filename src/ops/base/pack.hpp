@@ -14,10 +14,10 @@ struct alignas(sizeof(T) * Width < 16 ? sizeof(T) * Width : 16) Pack {
   T at[Width];
 };
 
-// Whether packs of 16 bytes may begin there.
+// Whether packs of 16 bytes may begin at this address.
 inline bool is_aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
 
-// `Width` elements from x on, which is aligned to a pack; then what T is computed in.
+// Reads `Width` elements from x on, which is aligned to a pack. load() also converts them to the type that T is computed in.
 template <int Width, typename T>
 TRIREME_TEAM Pack<T, Width> read(const T* x) {
   return *reinterpret_cast<const Pack<T, Width>*>(x);
@@ -36,14 +36,15 @@ TRIREME_TEAM void store(T* y, const Pack<Accumulate<T>, Width>& values) {
   *reinterpret_cast<Pack<T, Width>*>(y) = to;
 }
 
-// Calls visit(j) for the first element of each pack that is this thread's share of a row; Width divides `width`.
+// Calls visit(j) for each pack in this thread's share of a row, where j is the pack's first element. Width divides `width`.
 template <int Width, typename Team, typename Visit>
 TRIREME_TEAM void each_pack(const Team& team, std::int64_t width, Visit visit) {
   const std::int64_t step = std::int64_t{team.size()} * Width;
   for (std::int64_t j = std::int64_t{team.rank()} * Width; j < width; j += step) visit(j);
 }
 
-// Likewise visit(number, j), the pack's number among at most `Packs` of the thread: by it what was read stays in registers.
+// Likewise visit(number, j). number is the pack's index among the thread's at most `Packs` packs; as it is known to the
+// compiler, packs can stay in registers.
 template <int Width, int Packs, typename Team, typename Visit>
 TRIREME_TEAM void each_numbered_pack(const Team& team, std::int64_t width, Visit visit) {
   TRIREME_UNROLL(16)

@@ -10,12 +10,12 @@
 
 namespace trireme::ops {
 
-// Most parts that parallel_ranges() makes here. The caller may be one thread of a team, of any number in it.
+// The largest number of parts that parallel_ranges() makes here. The caller may itself be a thread of a parallel region.
 inline std::int64_t most_parts() { return omp_get_max_threads(); }
 
 // Calls body(begin, end), or body(begin, end, part) with the part's number from 0 on, for consecutive parts of [0, count), one
-// on each of this rank's threads. A part is a multiple of `unit`, and threads that would get less than `least` items are left
-// out: a parallel region costs microseconds. What body throws is thrown here when all are done.
+// on each of this rank's threads. A part is a multiple of `unit`. There are fewer parts if a thread would get less than `least`
+// items, because a parallel region costs microseconds. An exception from body is rethrown here when all parts are done.
 template <typename Body>
 void parallel_ranges(std::int64_t count, std::int64_t unit, std::int64_t least, const Body& body) {
   const auto call = [&](std::int64_t begin, std::int64_t end, std::int64_t part) {
@@ -43,15 +43,15 @@ void parallel_ranges(std::int64_t count, std::int64_t unit, std::int64_t least, 
   thrown.rethrow();
 }
 
-inline constexpr std::int64_t least_elements = 1 << 15;  // that are worth a thread
+inline constexpr std::int64_t least_elements = 1 << 15;  // below this a thread is not worth it
 
-// Parts of a contiguous array that share no cache line.
+// Parts of a contiguous array. No two parts share a cache line.
 template <typename Body>
 void parallel_elements(std::int64_t count, const Body& body) {
   parallel_ranges(count, 64, least_elements, body);
 }
 
-// Rows of a matrix.
+// Parts of the rows of a matrix.
 template <typename Body>
 void parallel_rows(std::int64_t rows, std::int64_t width, const Body& body) {
   parallel_ranges(rows, 1, least_elements / std::max<std::int64_t>(width, 1), body);

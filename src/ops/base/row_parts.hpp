@@ -4,7 +4,7 @@
 
 namespace trireme::ops {
 
-// Rows that are summed are split into this many parts, whatever the number of threads; each adds up its own.
+// The number of parts into which rows are split to be summed, which does not depend on the number of threads.
 inline std::int64_t num_row_parts(std::int64_t rows) { return std::clamp<std::int64_t>(rows / 64, 1, 32); }
 
 // Calls body(part, begin, end) for each part of the rows.

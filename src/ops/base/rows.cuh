@@ -6,7 +6,7 @@
 #include "device/cuda/teams.cuh"
 #include "ops/base/pack.hpp"
 
-// Kernels of which a team does one row at a time.
+// Kernels in which a team processes one row at a time.
 namespace trireme::ops {
 namespace kernels {
 
@@ -50,21 +50,21 @@ cudaError_t each_row_by_block(std::int64_t rows, cudaStream_t stream, Body body)
 
 inline constexpr std::int64_t longest_row_of_warp = 2048;
 
-// Likewise, by warps where rows are short and by blocks where they are long.
+// Likewise, by warps if rows are short and by blocks if they are long.
 template <typename Body>
 cudaError_t each_row(std::int64_t rows, std::int64_t width, cudaStream_t stream, Body body) {
   return width <= longest_row_of_warp ? each_row_by_warp(rows, stream, body) : each_row_by_block(rows, stream, body);
 }
 
-// Calls body(team) with the largest team there is.
+// Calls body(team) with one block, the largest team.
 template <typename Body>
 cudaError_t by_one_block(cudaStream_t stream, Body body) {
   kernels::one_block<<<1, kernels::most_threads_of_block, 0, stream>>>(body);
   return device::launched();
 }
 
-// Calls launch(integral constant) with the number of elements T that fill 16 bytes, or 1 where rows of `width` elements from
-// those pointers on, null or not, do not all begin at whole packs.
+// Calls launch(integral constant) with the number of elements T that fill 16 bytes, or with 1 if some row of `width` elements
+// from one of the pointers on does not begin at a whole pack. Pointers may be null.
 template <typename T, typename Launch, typename... X>
 cudaError_t with_pack_width(std::int64_t width, Launch launch, const X*... x) {
   constexpr int most = 16 / sizeof(T);

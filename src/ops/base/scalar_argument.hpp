@@ -4,11 +4,11 @@
 
 namespace trireme::ops {
 
-// What a kernel is told of a Scalar.
+// A Scalar as the argument of a kernel.
 template <typename T>
 struct ScalarArgument {
   T value{};
-  const T* element = nullptr;  // which is read instead, unless null
+  const T* element = nullptr;  // read instead of `value`, unless null
 
   TRIREME_HOST_DEVICE T get() const { return element == nullptr ? value : *element; }
 };

@@ -6,7 +6,6 @@
 
 namespace trireme::ops {
 
-// The kernels of a family for both element types.
 template <template <typename> typename Kernels>
 struct KernelTable {
   Kernels<float> of_float;

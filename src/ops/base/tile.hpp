@@ -10,7 +10,7 @@ inline constexpr int tile_vectors = num_registers == 32 ? 4 : 2;
 template <typename T>
 inline constexpr int tile_columns = tile_vectors* lanes<T>;
 
-// The left operand: element (row, p) is data[row * stride + p], or data[p * stride + row] when transposed.
+// The left operand: element (row, p) is data[row * stride + p], or data[p * stride + row] if transposed.
 template <typename T, bool transposed>
 struct Left {
   const T* data;

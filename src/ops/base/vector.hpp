@@ -28,8 +28,7 @@ struct VectorOf {
 template <typename T>
 using Vector = typename VectorOf<T>::type;
 
-// A vector at any address. As the argument of a template a type loses its alignment: clang would take such a pointer's address
-// for aligned.
+// A vector at any address. A type loses its alignment attribute as a template argument, so clang would assume aligned pointers.
 template <typename V>
 struct [[gnu::packed]] Unaligned {
   V vector;
@@ -48,7 +47,7 @@ constexpr std::int64_t round_up(std::int64_t count) {
   return (count + lanes<T> - 1) / lanes<T> * lanes<T>;
 }
 
-// The sum of value(0) to value(count - 1), in 2 * lanes running sums: a reduction clause would add up the lanes one by one.
+// The sum of value(0) to value(count - 1), in 2 * lanes running sums. A reduction clause would add up the lanes one by one.
 template <typename T, typename Index, typename Value>
 TRIREME_HOST_DEVICE T sum_of(Index count, Value value) {
   constexpr int parts = 2 * lanes<T>;

@@ -6,7 +6,6 @@
 
 namespace trireme::ops::TRIREME_ISA {
 
-// c[i] = value(i), or c[i] += value(i).
 template <typename T, typename Value>
 TRIREME_HOST_DEVICE void write(T* c, std::int64_t count, bool accumulate, Value value) {
   if (accumulate) {

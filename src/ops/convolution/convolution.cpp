@@ -17,7 +17,7 @@
 namespace trireme::ops {
 namespace {
 
-// Whether oneDNN takes the operands as they are; if not, they are converted to float.
+// Whether oneDNN computes with operands of type T; if not, they are converted to float.
 template <typename T>
 bool taken_as_is() {
   return !is_half<T> || has_matmul(dtype_of<T>);
@@ -96,7 +96,7 @@ void Convolution<Cpu>::backward_weight(const ConvolutionShape& shape, const Tens
   run_convolution_weight(shape_for<T>(shape), x.data(), dy.data(), dweight.data());
 }
 
-// The bias is added in blocks of several pixels: few channels are a short loop.
+// Adds the bias to blocks of several pixels, because a loop over few channels would be short.
 template <>
 template <typename T>
 void Convolution<Cpu>::add_bias(Tensor<T, Cpu>& images, const Tensor<Accumulate<T>, Cpu>& bias) {

@@ -3,10 +3,10 @@
 #include "ops/base/pack.hpp"
 #include "ops/convolution/convolution_shape.hpp"
 
-// Convolutions by plain sums, for what cuDNN has no plan for.
+// Convolutions by plain sums, for cases without a plan of cuDNN.
 namespace trireme::ops {
 
-// Where one product of a convolution lies along a dim: x = y * stride - padding + tap * dilation.
+// The positions of a convolution's products along a dim: x = y * stride - padding + tap * dilation.
 struct ConvolutionDim {
   std::int64_t x_size;
   std::int64_t y_size;
@@ -14,10 +14,10 @@ struct ConvolutionDim {
   std::int64_t padding;
   std::int64_t dilation;
 
-  // -1 where there is none.
+  // The pixel of x, or -1 if it is outside.
   TRIREME_TEAM std::int64_t x(std::int64_t y, std::int64_t tap) const {
     const std::int64_t place = y * stride - padding + tap * dilation;
-    return place < x_size ? place : -1;  // negative places are none, too
+    return place < x_size ? place : -1;  // negative places are outside, too
   }
   TRIREME_TEAM std::int64_t y(std::int64_t x, std::int64_t tap) const {
     const std::int64_t place = x + padding - tap * dilation;
@@ -37,7 +37,7 @@ struct ConvolutionSizes {
   TRIREME_TEAM ConvolutionDim columns() const {
     return {shape.x.width, shape.y.width, shape.stride.width, shape.padding.width, shape.dilation.width};
   }
-  // Elements of the weight [out, in / groups, taps], and first elements of a pixel.
+  // Indices of an element of the weight [out, in / groups, taps], and of the first element of a pixel.
   TRIREME_TEAM std::int64_t in_weight(std::int64_t out, std::int64_t in, std::int64_t tap) const {
     return (out * in_of_group() + in) * taps() + tap;
   }

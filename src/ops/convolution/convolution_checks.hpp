@@ -8,10 +8,10 @@
 
 namespace trireme::ops {
 
-// Throw Error for operands that do not fit; `op` names the operation in it.
+// Both throw Error for operands that do not fit; `op` names the operation in the message.
 ConvolutionShape convolution_shape(std::string_view op, const Shape& x, const Shape& weight, const Shape& y,
                                    const Conv2dOptions& options);
-// Of the convolution from y to x, whose backward pass the transposed one from x to y is.
+// The shape of the convolution from y to x. The transposed convolution from x to y is its backward pass.
 ConvolutionShape transposed_shape(std::string_view op, const Shape& x, const Shape& weight, const Shape& y,
                                   const ConvTranspose2dOptions& options);
 

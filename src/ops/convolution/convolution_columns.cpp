@@ -10,7 +10,7 @@ namespace {
 std::int64_t taps_of(const ConvolutionShape& shape) { return shape.kernel.height * shape.kernel.width; }
 std::int64_t y_pixels(const ConvolutionShape& shape) { return shape.batch * shape.y.height * shape.y.width; }
 
-// With more pixels than channels of y the columns would take more memory than the weight.
+// If y had more pixels than channels, the columns would take more memory than the weight.
 bool has_weights_per_pixel(const ConvolutionShape& shape, std::int64_t least) {
   const std::int64_t pixels = y_pixels(shape);
   return shape.groups == 1 && pixels <= shape.out && shape.in * taps_of(shape) * shape.out > least * pixels;
@@ -18,7 +18,7 @@ bool has_weights_per_pixel(const ConvolutionShape& shape, std::int64_t least) {
 
 }  // namespace
 
-// The limits lie where both ways take as long on AVX2 and AVX-512, for the shapes of residual networks (benchmarks/products).
+// At these limits both ways take equally long on AVX2 and AVX-512, for the shapes of residual networks (benchmarks/products).
 bool suits_columns(const ConvolutionShape& shape) { return has_weights_per_pixel(shape, shape.is_product() ? 2048 : 8192); }
 bool gradient_suits_columns(const ConvolutionShape& shape) { return shape.is_1x1() || has_weights_per_pixel(shape, 4096); }
 

@@ -27,7 +27,7 @@ CudnnPlanTable<ConvolutionGraph>& convolution_plans() {
   return plans;
 }
 
-// Null where there is none for these images.
+// Returns null if there is no plan for these images.
 template <typename T>
 const CudnnPlan* plan_for(Pass pass, const ConvolutionShape& shape, const Tensor<T, Cuda>& x, const Tensor<T, Cuda>& y) {
   if (shape.batch == 0 || !is_aligned(x.data()) || !is_aligned(y.data())) return nullptr;
@@ -46,7 +46,7 @@ void execute(const CudnnPlan& plan, const Tensor<T, Cuda>& x, const Tensor<T, Cu
   plan.execute(cudnn(), arguments, workspace.data());
 }
 
-// A filter [out, taps, in / groups] of a weight [out, in / groups, taps].
+// The shape of the filter [out, taps, in / groups] for a weight [out, in / groups, taps].
 Shape filter_shape(const Shape& weight) { return {weight[0], weight[2] * weight[3], weight[1]}; }
 
 template <typename T>
@@ -97,7 +97,7 @@ void Convolution<Cuda>::backward_data(const ConvolutionShape& shape, const Tenso
   }
 }
 
-// cuDNN's engines for half types write filters of that type.
+// cuDNN's engines for half types write gradients of filters in that type.
 template <>
 template <typename T>
 void Convolution<Cuda>::backward_weight(const ConvolutionShape& shape, const Tensor<T, Cuda>& x, const Tensor<T, Cuda>& dy,

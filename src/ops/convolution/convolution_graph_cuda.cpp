@@ -17,7 +17,7 @@ cudnnDataType_t data_type(DType dtype) {
   }
 }
 
-// Dims in the order of cuDNN, channels last in memory.
+// Strides for dims in cuDNN's order, with channels last in memory.
 Dims channels_last(const Dims& dims) { return {dims[1] * dims[2] * dims[3], 1, dims[3] * dims[1], dims[1]}; }
 
 class ConvolutionTensors {

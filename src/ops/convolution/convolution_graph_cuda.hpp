@@ -6,19 +6,19 @@
 #include "ops/convolution/convolution_shape.hpp"
 
 // Convolutions as graphs for cuDNN. Images are [batch, height, width, channels]; filters are [out, height, width, in / groups],
-// which is not the order of weights.
+// another order than that of weights.
 namespace trireme::ops {
 
 struct ConvolutionGraph {
   enum class Pass : std::uint8_t { forward, data, filter };
   Pass pass;
-  ConvolutionShape shape;  // its bias plays no part
+  ConvolutionShape shape;  // its bias is ignored
   bool tf32;               // products of float may be in TF32
 
   friend auto operator<=>(const ConvolutionGraph&, const ConvolutionGraph&) = default;
 };
 
-// The numbers of the arguments of a plan. A pass reads two of them and writes the third.
+// The ids of the arguments of a plan. A pass reads two of them and writes the third.
 namespace convolution_argument {
 enum : std::int64_t { x = 1, y, filter };
 }

@@ -8,7 +8,7 @@
 #include "trireme/ops/elementwise/elementwise.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 
-// The operations of ops/convolution/convolution.hpp for any device: what is checked is the same, Convolution<D> does the work.
+// The operations of ops/convolution/convolution.hpp for any device: Convolution<D> does the work.
 namespace trireme::ops {
 
 // Each overwrites its last argument. Only backward_weight is called for a batch of 0.
@@ -16,7 +16,7 @@ template <typename D>
 struct Convolution {
   template <typename T>
   static void forward(const ConvolutionShape& shape, const Tensor<T, D>& x, const Tensor<T, D>& weight,
-                      const Tensor<Accumulate<T>, D>& bias, Tensor<T, D>& y);  // with shape.bias
+                      const Tensor<Accumulate<T>, D>& bias, Tensor<T, D>& y);  // adds the bias if shape.bias is set
   template <typename T>
   static void backward_data(const ConvolutionShape& shape, const Tensor<T, D>& dy, const Tensor<T, D>& weight,
                             Tensor<T, D>& dx);
@@ -30,7 +30,8 @@ struct Convolution {
 
 namespace convolution {
 
-// Runs write(tensor), which overwrites, so that the result is added to `sum` where that is asked for.
+// Calls write(tensor), which overwrites a tensor: either `sum` itself, or with `accumulate` a temporary tensor that is added to
+// `sum`.
 template <typename T, typename D, typename Write>
 void write_or_add(Tensor<T, D>& sum, bool accumulate, const Write& write) {
   if (!accumulate) return write(sum);

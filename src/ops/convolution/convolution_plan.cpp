@@ -20,16 +20,16 @@ using Descriptor = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 enum class Pass : std::uint8_t { forward, data, weight };
 
-// oneDNN's 1x1 convolution copies the pixels that a stride leaves into memory of its threads. With fewer channels than a block
-// of 8 or 16 it writes past that memory in the gradient of the weight, so that results are wrong now and then, or the process
-// dies (https://github.com/uxlfoundation/oneDNN/issues/6035, open in version 3; seen with 2.6.3). Others of its implementations
-// do not.
+// oneDNN's 1x1 convolution with a stride copies the pixels that it needs to memory of each thread. If there are fewer channels
+// than a block of 8 or 16, the gradient of the weight writes past that memory: results are wrong at times, or the process dies
+// (https://github.com/uxlfoundation/oneDNN/issues/6035, open in version 3; seen with 2.6.3). oneDNN's other implementations are
+// correct.
 bool breaks_1x1(const ConvolutionShape& s) {
   constexpr Extent2d one = 1;
   return s.kernel == one && s.stride != one && s.in / s.groups < 16;
 }
 
-// Images stay as they are, channels last.
+// Images are not reordered: channels last.
 Descriptor image(const ConvolutionShape& shape, const Extent2d& extent, std::int64_t channels) {
   return {{shape.batch, channels, extent.height, extent.width}, onednn_type(shape.operands), Tag::nhwc};
 }
@@ -40,7 +40,7 @@ Descriptor weights(const ConvolutionShape& s, dnnl::memory::data_type type, bool
 
 using Arguments = std::unordered_map<int, const void*>;
 
-// A primitive, and its operands' memory objects with reorders where it takes another layout than they have.
+// A primitive and the memory objects of its operands, with reorders for operands that need another layout.
 class ConvolutionPlan {
  public:
   ConvolutionPlan(Pass pass, const ConvolutionShape& shape, const dnnl::engine& engine) {
@@ -106,7 +106,7 @@ class ConvolutionPlan {
     bool written;
     dnnl::memory given;
     dnnl::memory taken;
-    dnnl::reorder reorder;  // empty where both layouts are the same
+    dnnl::reorder reorder;  // empty if both layouts are the same
     std::size_t offset;     // of `taken` in the memory for reordered operands
   };
 
@@ -139,7 +139,7 @@ class ConvolutionPlan {
   std::size_t reordered_bytes_ = 0;
 };
 
-// Memory that grows to what the largest plan needs.
+// Memory that grows to the size that the largest plan needs.
 class Workspace {
  public:
   void* of(std::size_t bytes) {
@@ -153,7 +153,7 @@ class Workspace {
   std::unique_ptr<device::Storage> storage_;
 };
 
-// The plans of one thread, which is one rank.
+// The plans of one thread, which belongs to one rank.
 class ConvolutionPlans {
  public:
   void run(Pass pass, const ConvolutionShape& shape, const Arguments& pointers) {
@@ -170,7 +170,7 @@ class ConvolutionPlans {
     return plans_.emplace(key, ConvolutionPlan(pass, shape, engine_)).first->second;
   }
 
-  static constexpr std::size_t max_plans = 1024;  // shapes that change all the time must not pile up
+  static constexpr std::size_t max_plans = 1024;  // limits the memory if shapes change all the time
 
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};

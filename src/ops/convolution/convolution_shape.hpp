@@ -8,7 +8,7 @@
 
 namespace trireme::ops {
 
-// All that a convolution and its two gradients depend on besides their numbers.
+// All that a convolution and its two gradients depend on, except the values of their operands.
 struct ConvolutionShape {
   std::int64_t batch = 0;
   std::int64_t in = 0;
@@ -25,7 +25,7 @@ struct ConvolutionShape {
 
   auto operator<=>(const ConvolutionShape&) const = default;
 
-  // Whether only the pixels of x that lie below those of y take part, all channels together.
+  // Whether each pixel of y depends on one pixel of x alone, with all its channels.
   bool is_1x1() const { return groups == 1 && kernel == Extent2d(1) && padding == Extent2d(0); }
   // Whether the result is the product of pixels [rows, in] and weight [out, in]^T.
   bool is_product() const { return is_1x1() && stride == Extent2d(1); }

@@ -13,7 +13,7 @@ namespace trireme::ops {
 namespace grouped {
 namespace {
 
-// Memory that grows.
+// Scratch memory that grows as needed.
 class Scratch {
  public:
   float* of(std::int64_t count) {
@@ -25,7 +25,7 @@ class Scratch {
   Tensor<float> all_;
 };
 
-// Channels are computed in chunks of several blocks, rows in bands, so that spread pixels stay in the second cache.
+// Channels are computed in chunks of several blocks, and rows in bands, so that the spread pixels stay in the L2 cache.
 class GroupedConvolution {
  public:
   GroupedConvolution(const ConvolutionShape& shape, const Geometry& geometry)
@@ -68,7 +68,7 @@ class GroupedConvolution {
   }
 
   void add_gradient(const float* x, const float* dy, float* dweight) const {
-    const std::int64_t parts = std::min<std::int64_t>(shape_.batch, 16);  // whatever the number of threads
+    const std::int64_t parts = std::min<std::int64_t>(shape_.batch, 16);  // for any number of threads
     const std::int64_t of_part = ceil_div(channels_, lanes_) * taps_ * pixel_;
     const auto sums = Tensor<float>::zeros({parts, of_part});
     for_items(parts, shape_.batch / parts * pixels_of(geometry_.to), [&](std::int64_t begin, std::int64_t end) {
@@ -104,7 +104,7 @@ class GroupedConvolution {
     const float* bias;
   };
 
-  // Calls body(begin, end) for a part of count * chunks_ items, each of so many results.
+  // Calls body(begin, end) for parts of count * chunks_ items. All chunks of an item have `results` elements.
   template <typename Body>
   void for_items(std::int64_t count, std::int64_t results, const Body& body) const {
     const std::int64_t work = std::max<std::int64_t>(results / chunks_ * taps_ * group_, 1);
@@ -118,7 +118,7 @@ class GroupedConvolution {
   Range chunk(std::int64_t number) const {
     return {.begin = number * chunk_channels_, .end = std::min((number + 1) * chunk_channels_, channels_)};
   }
-  // In weights [block, tap, channel of the group, lane].
+  // The index of a weight in [block, tap, channel of the group, lane].
   std::int64_t place(std::int64_t channel, std::int64_t tap, std::int64_t of_group) const {
     return (channel / lanes_ * taps_ + tap) * pixel_ + of_group * lanes_ + channel % lanes_;
   }
@@ -148,7 +148,7 @@ class GroupedConvolution {
     return all;
   }
 
-  // [block, from row, from column, group, lane], zeros outside of the image.
+  // Spreads pixels of x to [block, from row, from column, group, lane], with zeros outside the image.
   const float* spread(const Band& band, const Range& channels, const float* image, Scratch& scratch) const {
     const Range& columns = band.from_columns;
     const std::int64_t of_block = band.from_rows.size() * columns.size() * pixel_;
@@ -171,7 +171,7 @@ class GroupedConvolution {
     return all;
   }
 
-  // [block, row, column, lane].
+  // Spreads gradients to [block, row, column, lane].
   const float* spread_gradients(const Band& band, const Range& channels, const float* image, Scratch& scratch) const {
     const std::int64_t count = band.rows.size() * geometry_.to.width;
     float* const all = scratch.of(ceil_div(channels.size(), lanes_) * lanes_ * count);
@@ -187,7 +187,7 @@ class GroupedConvolution {
     return all;
   }
 
-  // Where a tap lies below the first result of a row, in spread pixels.
+  // The spread pixel that a tap multiplies for the first result of a row.
   std::int64_t offset(const Band& band, const Tap& tap, std::int64_t row) const {
     const std::int64_t from_row = row * geometry_.from_step.height + tap.row - band.from_rows.begin;
     return (from_row * band.from_columns.size() + tap.column - band.from_columns.begin) * pixel_;
@@ -203,7 +203,7 @@ class GroupedConvolution {
         for (std::int64_t k = 0; k < group_; ++k) offsets.push_back(offset(band, tap, band.rows.begin) + k * lanes_);
       }
       const std::int64_t end = std::min(band.rows.end, ceil_div(geometry_.to.height - phase.row, geometry_.to_step.height));
-      // Rows that the same taps reach are computed together.
+      // Computes rows with the same taps together.
       for (std::int64_t row = band.rows.begin, next = row; row < end; row = next) {
         const Range taps = taps_inside(geometry_, phase, row);
         do {
@@ -272,11 +272,11 @@ class GroupedConvolution {
   const ConvolutionShape& shape_;
   const Geometry& geometry_;
   std::int64_t channels_;
-  std::int64_t group_;  // channels of one
+  std::int64_t group_;  // channels of a group
   std::int64_t lanes_;
   std::int64_t pixel_;  // floats of a spread pixel in a block
   std::int64_t taps_;
-  std::int64_t rows_;  // of a phase, at most
+  std::int64_t rows_;  // most rows of a phase
   std::int64_t bands_;
   std::int64_t chunks_;
   std::int64_t chunk_channels_;
@@ -296,8 +296,8 @@ bool has_narrow_groups(const ConvolutionShape& s) {
 
 }  // namespace
 
-// From benchmarks/products and kernels of 1 x 3 to 31 x 1. Where oneDNN has code of its own for a kernel it is faster in
-// depthwise convolutions, whose pixels are spread for few products. Its other code takes 3 to 500 times as long.
+// Measured by benchmarks/products with kernels from 1 x 3 to 31 x 1. oneDNN has special code for some depthwise kernels, which
+// is faster, as spreading pixels costs more than the few products. Its general code takes 3 to 500 times as long.
 bool suits_grouped(const ConvolutionShape& s) {
   const std::int64_t most_width = device::current_isa() == device::Isa::avx512 ? 31 : 7;
   return has_narrow_groups(s) || (is_depthwise(s) && s.kernel.width > most_width);

@@ -3,11 +3,11 @@
 #include "ops/convolution/convolution_shape.hpp"
 
 // Convolutions whose groups have 1, 2 or 4 channels, as many in as out: depthwise ones (Howard et al. 2017, arXiv 1704.04861)
-// and those of ResNeXt (Xie et al. 2017, arXiv 1611.05431). A matrix product would have next to nothing to sum: they are
-// products of vectors of channels (grouped_kernels.hpp).
+// and those of ResNeXt (Xie et al. 2017, arXiv 1611.05431). A matrix product would sum over very few elements, so they are
+// computed as products of vectors of channels (grouped_kernels.hpp).
 namespace trireme::ops {
 
-// Whether a pass is faster so.
+// Whether a pass is faster this way.
 bool suits_grouped(const ConvolutionShape& shape);  // forward
 bool data_suits_grouped(const ConvolutionShape& shape);
 bool weight_suits_grouped(const ConvolutionShape& shape);

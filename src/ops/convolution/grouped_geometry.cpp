@@ -46,7 +46,7 @@ Band band_of(const Geometry& geometry, const Range& rows) {
       right = {.begin = std::min(right.begin, tap.column), .end = std::max(right.end, tap.column + 1)};
     }
   }
-  if (down.begin > down.end) down = right = {.begin = 0, .end = 1};  // no tap reaches anything
+  if (down.begin > down.end) down = right = {.begin = 0, .end = 1};  // no tap reaches a pixel
   const std::int64_t last_row = (rows.end - 1) * geometry.from_step.height;
   const std::int64_t last_column = (ceil_div(geometry.to.width, geometry.to_step.width) - 1) * geometry.from_step.width;
   return {.rows = rows,

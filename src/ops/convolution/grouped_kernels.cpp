@@ -7,7 +7,7 @@
 namespace trireme::ops::TRIREME_ISA {
 namespace {
 
-// Aligned, unlike Vector: arrays of it are arguments of templates here, where clang takes the alignment for granted.
+// Aligned, unlike Vector: arrays of it are arguments of templates here, for which clang assumes the alignment.
 typedef float V __attribute__((vector_size(vector_bytes), may_alias));
 constexpr int width = lanes<float>;
 
@@ -57,7 +57,7 @@ void spread(const SpreadPixels& pixels) {
   spread_pixels<4>(pixels, std::make_integer_sequence<int, 4>());
 }
 
-constexpr int most_columns = num_registers == 32 ? 14 : 12;  // whose sums are in registers at the same time
+constexpr int most_columns = num_registers == 32 ? 14 : 12;  // the sums of so many columns fit into registers
 
 // Results of one block.
 struct Strip {
@@ -68,7 +68,7 @@ struct Strip {
   std::int64_t channels;
 };
 
-// `columns` results. known_step is that of rows in vectors, or 0 where no instance has it.
+// Computes `columns` results. known_step is the step of the rows, in vectors, or 0 for a step without an instance.
 template <int known_step, int columns>
 void convolve_columns(const GroupedRows& rows, const Strip& strip) {
   const std::int64_t step = known_step > 0 ? known_step * width : rows.step;
@@ -93,7 +93,7 @@ void convolve_columns(const GroupedRows& rows, const Strip& strip) {
   }
 }
 
-// Each row of a block in strips of nearly the same length.
+// Computes each row of a block in strips of nearly the same length.
 template <int known_step, int most, int... less>
 void convolve_strips(const GroupedRows& rows, std::integer_sequence<int, less...>) {
   using Convolve = void (*)(const GroupedRows&, const Strip&);

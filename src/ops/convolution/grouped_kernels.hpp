@@ -6,10 +6,10 @@
 
 namespace trireme::ops {
 
-// A convolution with many groups computes a vector of channels at a time, a block. The pixels that it reads are spread first:
-// in each block a pixel becomes `group` vectors, as many as a group has channels, and lane l of vector v is channel v of the
-// group of channel l. So a place of the kernel is `group` taps, each a product of vectors. Channels that fill no vector are
-// filled up with 0. All steps are in floats.
+// A convolution with many groups computes a vector of channels, a block, at a time. First its pixels are spread: in each block
+// a pixel becomes `group` vectors, one for each channel of a group. Lane l of vector v is channel v of the group that channel l
+// belongs to. So a place of the kernel is `group` taps, each a product of vectors. Incomplete vectors are filled up with 0. All
+// steps are in floats.
 
 struct SpreadPixels {
   const float* from;
@@ -19,7 +19,7 @@ struct SpreadPixels {
   std::int64_t step;
   std::int64_t channels;
   int group;  // 1, 2 or 4
-  float* to;  // pixels after pixels
+  float* to;  // pixel after pixel
   std::int64_t block_step;
 };
 
@@ -42,7 +42,7 @@ struct GroupedRows {
   std::int64_t y_row_step;
 };
 
-inline constexpr std::int64_t most_gradient_taps = 10;  // each has its sum in a register and its address in another
+inline constexpr std::int64_t most_gradient_taps = 10;  // each needs a register for its sum and one for its address
 
 // sums[t] += the sum over rows and columns of taps[t][row][column] * dy[row][column], in one block.
 struct GroupedGradient {
@@ -52,7 +52,7 @@ struct GroupedGradient {
   std::int64_t row_step;
   std::int64_t rows;
   std::int64_t columns;
-  const float* dy;  // spread with a group of 1, rows after rows
+  const float* dy;  // spread with a group of 1, row after row
   float* sums;
 };
 

@@ -34,8 +34,8 @@ class Tiles {
 
   std::int64_t count() const { return count_; }
 
-  // The pixels of a square of `size` x `size` whose corner lies `offset` pixels before that of the tile; `outside` where the
-  // images have none.
+  // Pointers to the pixels of a square of `size` x `size`, whose corner is `offset` pixels before that of the tile. Pixels
+  // outside the images are `outside`.
   template <std::int64_t size, typename T>
   std::array<T*, size * size> pixels(std::int64_t tile, const Images<T>& images, const Extent2d& offset, T* outside) const {
     std::array<T*, size * size> found;
@@ -59,7 +59,7 @@ class Tiles {
   std::int64_t count_;
 };
 
-// Calls body(first, count) for blocks of tiles whose transforms fit into a few MB, `channels` in all for a tile.
+// Calls body(first, count) for blocks of tiles whose transforms fit into a few MB. A tile has `channels` channels in all.
 template <typename Body>
 void for_blocks(const Tiles& tiles, std::int64_t channels, const Body& body) {
   constexpr std::int64_t elements = 1 << 20;
@@ -93,7 +93,7 @@ void multiply_all(const MatmulShape& shape, const float* a, const float* b, floa
   }
 }
 
-// [36, out, in].
+// Returns the transformed weight [36, out, in].
 Tensor<float> transformed_weight(const ConvolutionShape& shape, const float* weight, bool turned) {
   const Tensor<float> all({products, shape.out, shape.in});
   parallel_rows(shape.out, products * shape.in, [&](std::int64_t begin, std::int64_t end) {
@@ -114,7 +114,7 @@ void transform_images(const Tiles& tiles, const Images<const float>& images, con
   });
 }
 
-// to = from and the transformed weights.
+// to = the convolution of `from` with the transformed weights.
 void convolve(std::int64_t batch, const Images<const float>& from, const Extent2d& offset, const Tensor<float>& weights,
               bool transpose_weights, const float* bias, const Images<float>& to) {
   const Tiles tiles(batch, to.extent);
@@ -126,7 +126,7 @@ void convolve(std::int64_t batch, const Images<const float>& from, const Extent2
                  weights.data(), results.data());
     for_tiles(first, count, to.channels, [&](std::int64_t tile, std::int64_t index) {
       float* const result = results.data() + index * to.channels;
-      // Pixels beyond the image are written over what has been read.
+      // Pixels beyond the image are written to memory that has been read already.
       const auto pixels = tiles.pixels<side>(tile, to, 0, result);
       winograd_kernels().transform_result(result, count * to.channels, to.channels, bias, pixels.data());
     });
@@ -135,7 +135,8 @@ void convolve(std::int64_t batch, const Images<const float>& from, const Extent2
 
 }  // namespace
 
-// With fewer channels or tiles, or weights that are larger than the images, the transforms take what the products save.
+// With fewer channels or tiles, or weights that are larger than the images, the transforms take the time that the products
+// save.
 bool suits_winograd(const ConvolutionShape& s) {
   constexpr Extent2d one = 1;
   const std::int64_t tiles = Tiles(s.batch, s.y).count();

@@ -6,7 +6,7 @@
 // matrices, between transforms of the image, the weight and the result (winograd_kernels.hpp).
 namespace trireme::ops {
 
-// Whether they are faster so.
+// Whether a convolution is faster this way.
 bool suits_winograd(const ConvolutionShape& shape);
 
 void winograd_forward(const ConvolutionShape& shape, const float* x, const float* weight, const float* bias, float* y);

@@ -5,7 +5,7 @@
 namespace trireme::ops::TRIREME_ISA {
 namespace {
 
-// Aligned, unlike Vector: transforms keep arrays of it, whose alignment clang takes for granted where a template gets them.
+// Aligned, unlike Vector: transforms keep arrays of it, and clang assumes their alignment in templates.
 typedef float V __attribute__((vector_size(vector_bytes), may_alias));
 constexpr std::int64_t width = lanes<float>;
 
@@ -82,7 +82,7 @@ void weight_back(const V (&u)[6], V (&to)[3]) {
   to[2] = p2 * even_p + q2 * even_q + u[5];
 }
 
-// Transforms the rows of a square of `from` x `from` vectors and then its columns, which makes `to` x `to` of them.
+// Transforms the rows and then the columns of a square of `from` x `from` vectors, into `to` x `to` vectors.
 template <int from, int to, typename Load, typename Transform, typename Store>
 void transform(const Load& load_at, const Transform& one_way, const Store& store_at) {
   V rows[from][to];

@@ -7,7 +7,7 @@
 
 namespace trireme::ops {
 
-// An element of a cast between types of which none is half: number in [0, count).
+// Casts element `number` in [0, count). Neither type is a half type.
 template <typename From, typename To>
 struct CastElements {
   const From* x;

@@ -6,7 +6,7 @@
 
 namespace trireme::ops::cuda {
 
-// The pairs of ops/elementwise/cast.hpp.
+// For the pairs of types of ops/elementwise/cast.hpp.
 template <typename From, typename To>
 cudaError_t cast(std::int64_t count, const From* x, To* y, bool accumulate, cudaStream_t stream);
 

@@ -13,7 +13,7 @@ void from_bfloat16(const bfloat16* x, float* y, std::int64_t count) {
 }
 
 void to_bfloat16(const float* x, bfloat16* y, std::int64_t count) {
-  auto* bits = reinterpret_cast<std::uint16_t*>(y);  // GCC 12 makes no vectors of a class
+  auto* bits = reinterpret_cast<std::uint16_t*>(y);  // GCC 12 does not vectorize loops over a class
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) bits[i] = bfloat16(x[i]).bits();
 }

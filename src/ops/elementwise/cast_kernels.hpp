@@ -8,7 +8,7 @@
 
 namespace trireme::ops {
 
-// To float exactly, from float to the nearest, ties to even: bit by bit what bfloat16 and float16 do.
+// From float they round to the nearest, ties to even: the same bits as the classes bfloat16 and float16.
 struct CastKernels {
   void (*from_bfloat16)(const bfloat16* x, float* y, std::int64_t count);
   void (*to_bfloat16)(const float* x, bfloat16* y, std::int64_t count);

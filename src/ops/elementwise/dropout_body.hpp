@@ -25,7 +25,7 @@ TRIREME_HOST_DEVICE std::uint64_t stream_of_step(std::uint64_t stream, std::uint
   return stream ^ (step * 0x9E3779B97F4A7C15);
 }
 
-// The elements whose words are made together: part(p) for p in [0, num_parts()).
+// Parts of four elements, whose random words are computed together: part(p) for p in [0, num_parts()).
 template <typename T>
 struct Dropout {
   const T* x;
@@ -37,7 +37,7 @@ struct Dropout {
   const RandomPosition* position = nullptr;  // as RandomKey::on_device
   std::uint64_t per_sample = 0;
 
-  // Where the position is not known here, as many as there may be.
+  // If the position is in the GPU's memory, the largest number possible.
   TRIREME_HOST_DEVICE std::int64_t num_parts() const { return ((position == nullptr ? skipped(numbers) : 3) + count + 3) / 4; }
 
   TRIREME_HOST_DEVICE void part(std::int64_t p) const {
@@ -51,7 +51,7 @@ struct Dropout {
   }
 
  private:
-  // Words before that of the first element.
+  // Words of the first part that belong to no element.
   TRIREME_HOST_DEVICE static std::int64_t skipped(const DropoutNumbers& here) {
     return static_cast<std::int64_t>(here.first_index % 4);
   }

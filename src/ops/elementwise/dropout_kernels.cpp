@@ -5,7 +5,7 @@
 namespace trireme::ops::TRIREME_ISA {
 namespace {
 
-constexpr std::int64_t tile = 1024;  // elements whose words are made together
+constexpr std::int64_t tile = 1024;  // elements whose random words are computed together
 
 template <typename T>
 void dropout(const T* x, T factor, const DropoutNumbers& numbers, T* y, std::int64_t count, bool accumulate) {

@@ -9,7 +9,7 @@ namespace trireme::ops {
 
 template <typename T>
 struct DropoutKernels {
-  // y = factor * x where kept, 0 elsewhere.
+  // y = factor * x for kept elements, 0 * x for the others.
   void (*dropout)(const T* x, T factor, const DropoutNumbers& numbers, T* y, std::int64_t count, bool accumulate);
 };
 

@@ -46,7 +46,7 @@ template <typename T>
 void Elementwise<Cpu>::gated_backward(Activation kind, std::int64_t numel, const T* gate, const T* x, const T* dy, T* dgate,
                                       bool accumulate_gate, T* dx, bool accumulate) {
   const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
-  // Both gradients of a piece while it is in the cache.
+  // Computes both gradients of a piece while it is in the cache.
   parallel_elements(numel, [&](std::int64_t begin, std::int64_t end) {
     for (; begin < end; begin += piece_elements) {
       const std::int64_t count = std::min(piece_elements, end - begin);

@@ -3,7 +3,7 @@
 #include "ops/base/check.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"
 
-// The operations of ops/elementwise/elementwise.hpp for any device: what is checked is the same, Elementwise<D> does the work.
+// The operations of ops/elementwise/elementwise.hpp for any device: Elementwise<D> does the work.
 namespace trireme::ops {
 
 // All of `count` elements; the arguments are those of the operations.
@@ -15,7 +15,7 @@ struct Elementwise {
   static void activation_backward(Activation kind, std::int64_t count, const T* x, const T* dy, T* dx, bool accumulate);
   template <typename T>
   static void gated(Activation kind, std::int64_t count, const T* gate, const T* x, T* y);
-  // Of dgate and dx one may be null.
+  // Either dgate or dx may be null.
   template <typename T>
   static void gated_backward(Activation kind, std::int64_t count, const T* gate, const T* x, const T* dy, T* dgate,
                              bool accumulate_gate, T* dx, bool accumulate);

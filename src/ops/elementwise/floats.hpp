@@ -10,8 +10,8 @@
 #include "trireme/ops/elementwise/cast.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Kernels compute with float and double. Elements of bfloat16 and float16 pass through them as floats, in pieces that stay in
-// the first cache.
+// Kernels compute in float and double. Elements of bfloat16 and float16 are converted to float for them, in pieces that stay in
+// the L1 cache.
 namespace trireme::ops {
 
 template <typename T>
@@ -24,7 +24,7 @@ inline void narrow(const float* from, float16* to, std::int64_t count) { cast_ke
 
 inline constexpr std::int64_t piece_elements = 1024;
 
-// Calls body(first, count) for the pieces of [begin, end); for float and double it is one piece.
+// Calls body(first, count) for the pieces of [begin, end); for float and double this is one piece.
 template <typename T, typename Body>
 void for_pieces(std::int64_t begin, std::int64_t end, const Body& body) {
   if constexpr (is_half<T>) {
@@ -63,7 +63,7 @@ class Input<T> {
   float floats_[piece_elements];
 };
 
-// A piece to write; `keep` when the kernel adds to what is there. Floats are rounded at the end of the scope.
+// A piece to write. `keep` reads the old elements, for kernels that add to them. Floats are rounded at the end of the scope.
 template <typename T>
 class Output {
  public:
@@ -91,7 +91,7 @@ class Output<T> {
   float floats_[piece_elements];
 };
 
-// For what knows float alone: a whole tensor's elements.
+// A whole tensor converted to float, for functions of float alone.
 template <typename T>
 Tensor<float, Cpu> as_floats(const Tensor<T, Cpu>& x) {
   Tensor<float, Cpu> floats(x.shape());
@@ -99,8 +99,7 @@ Tensor<float, Cpu> as_floats(const Tensor<T, Cpu>& x) {
   return floats;
 }
 
-// Rows of any width, or fewer elements: one row's floats at a time for the half types, the caller's own elements for the
-// others.
+// A row of up to a given width: for half types its floats, one row at a time, for others the caller's own elements.
 template <typename T>
 class FloatRow {
  public:

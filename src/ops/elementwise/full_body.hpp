@@ -8,7 +8,6 @@
 
 namespace trireme::ops {
 
-// y[i] = the number, for every i.
 template <typename T, typename S>
 struct Full {
   ScalarArgument<S> number;

@@ -13,7 +13,6 @@
 namespace trireme::ops {
 namespace {
 
-// What angles depend on.
 auto angles_of(const RotaryOptions& options) {
   const RotaryScaling& s = options.scaling;
   return std::tuple(options.size, options.first_position, options.base, s.kind, s.factor, s.trained_positions, s.low_frequency,
@@ -29,7 +28,7 @@ struct RotaryTable {
   std::vector<A> sines = {};
 };
 
-// Those of the last call with this direction are kept: all layers of a model have the same.
+// Keeps the table of the last call with this direction, as all layers of a model have the same angles.
 template <typename A>
 const RotaryTable<A>& rotary_table(const RotaryOptions& options, std::int64_t time, double direction) {
   thread_local std::array<RotaryTable<A>, 2> kept;

@@ -8,13 +8,13 @@
 // The rotation of ops/elementwise/rotary.hpp.
 namespace trireme::ops {
 
-// The element of a head of `size` that turns so many full circles in training, a real number.
+// The index, a real number, of the element of a head that makes `turns` full turns over the trained positions.
 TRIREME_HOST_DEVICE double element_of_turns(double turns, const RotaryScaling& scaling, double base, std::int64_t size) {
   constexpr double circle = 6.283185307179586;
   return static_cast<double>(size) * ::log(scaling.trained_positions / (turns * circle)) / (2 * ::log(base));
 }
 
-// Which share of the factor the element j of a head gets by yarn.
+// How much of the factor yarn applies to element j of a head, in [0, 1].
 TRIREME_HOST_DEVICE double yarn_share(const RotaryScaling& scaling, double base, std::int64_t size, std::int64_t j) {
   double first = element_of_turns(scaling.beta_fast, scaling, base, size);
   double last = element_of_turns(scaling.beta_slow, scaling, base, size);
@@ -28,7 +28,7 @@ TRIREME_HOST_DEVICE double yarn_share(const RotaryScaling& scaling, double base,
   return ::fmin(::fmax((static_cast<double>(j) - first) / (last - first), 0.0), 1.0);
 }
 
-// The same by llama3, for an element that turns by `frequency` from one position to the next.
+// The same for llama3, for an element that is rotated by `frequency` from one position to the next.
 TRIREME_HOST_DEVICE double llama3_share(const RotaryScaling& scaling, double frequency) {
   constexpr double circle = 6.283185307179586;
   const double turns = scaling.trained_positions * frequency / circle;
@@ -37,7 +37,7 @@ TRIREME_HOST_DEVICE double llama3_share(const RotaryScaling& scaling, double fre
   return 1 - ::fmin(::fmax(unscaled, 0.0), 1.0);
 }
 
-// By how much the elements j and j + size / 2 of a head turn from one position to the next.
+// The angle by which elements j and j + size / 2 of a head are rotated from one position to the next.
 TRIREME_HOST_DEVICE double rotary_frequency(const RotaryScaling& scaling, double base, std::int64_t size, std::int64_t j) {
   const double frequency = ::pow(base, -2.0 * static_cast<double>(j) / static_cast<double>(size));
   double share = 0;  // of the factor
@@ -50,7 +50,7 @@ TRIREME_HOST_DEVICE double rotary_frequency(const RotaryScaling& scaling, double
   return frequency * (1 - share) + frequency / scaling.factor * share;
 }
 
-// Of cosines and sines [time, half] the element i.
+// Computes element i of cosines and sines [time, half].
 template <typename A>
 struct RotaryAngles {
   std::int64_t half;  // of a head
@@ -82,7 +82,7 @@ struct RotaryRows {
   std::int64_t width;
   const T* x;
   T* y;
-  const std::int32_t* starts = nullptr;  // [rows], the place in its sequence where a row's document starts; may be null
+  const std::int32_t* starts = nullptr;  // [rows], index in its sequence at which a row's document starts; may be null
 };
 
 // A team for each row [width]: its heads are rotated, the rest is copied. y may be x.

@@ -8,7 +8,7 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/elementwise/rotary.hpp"
 
-// The operations of ops/elementwise/rotary.hpp for any device: what is checked is the same, Rotary<D> does the work.
+// The operations of ops/elementwise/rotary.hpp for any device: Rotary<D> does the work.
 namespace trireme::ops {
 
 struct RotarySizes {

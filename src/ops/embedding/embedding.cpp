@@ -48,7 +48,7 @@ void Embedding<Cpu>::backward(const EmbeddingSizes& sizes, const std::int32_t* i
   require_in_range("embedding_backward", sizes, index);
   const std::int64_t width = sizes.width;
   const auto& kernels = elementwise_kernels().of<T>();
-  // Each thread owns rows of the table and goes through all indices.
+  // Each thread owns some rows of the table, and goes through all indices.
   parallel_rows(sizes.rows, width, [&](std::int64_t begin, std::int64_t end) {
     if (!accumulate) std::fill(dweight + begin * width, dweight + end * width, T(0));
     for (std::int64_t place = 0; place < sizes.places; ++place) {

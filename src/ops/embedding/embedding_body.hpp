@@ -7,7 +7,8 @@
 // The operations of ops/embedding/embedding.hpp, a thread for each pack of columns.
 namespace trireme::ops {
 
-// y[place] = weight[index[place]], or added to it; NaN where the index is no row. For i in [0, places * width / Width).
+// y[place] = weight[index[place]], or += with `accumulate`; NaN if the index is out of range. For i in [0, places * width /
+// Width).
 template <int Width, typename T>
 struct GatherRows {
   const std::int32_t* index;
@@ -33,17 +34,17 @@ struct GatherRows {
   }
 };
 
-inline constexpr std::int64_t gradient_chunk = 32;  // places of the sorted index that a thread adds up
+inline constexpr std::int64_t gradient_chunk = 32;  // places of the sorted index that one thread sums
 
-// dweight[key] += dy[place] for all places, which are sorted by their keys: runs of places with one key, cut into chunks. First
-// each chunk adds its runs. The first of them may have begun in an earlier chunk: its sum here is kept apart.
+// dweight[key] += dy[place] for all places, which are sorted by their keys and cut into chunks. Places with the same key are a
+// run. First each chunk sums its runs. If its first run began in an earlier chunk, the sum of that run goes to `continued`.
 template <int Width, typename T>
 struct ScatterRows {
   const std::int32_t* keys;    // [count], sorted
   const std::int32_t* places;  // of dy
   std::int64_t count;
   const T* dy;
-  std::int64_t rows;  // keys from there on are none
+  std::int64_t rows;  // keys from here on are invalid indices
   std::int64_t width;
   T* dweight;
   T* continued;  // [chunks, width]
@@ -52,7 +53,7 @@ struct ScatterRows {
   TRIREME_TEAM std::int64_t end_of(std::int64_t chunk) const {
     return (chunk + 1) * gradient_chunk < count ? (chunk + 1) * gradient_chunk : count;
   }
-  // Whether the place belongs to the run of the one before.
+  // Whether the place belongs to the same run as the place before it.
   TRIREME_TEAM bool continues(std::int64_t at) const { return at > 0 && at < count && keys[at] == keys[at - 1]; }
 
   // For i in [0, chunks * width / Width).
@@ -63,7 +64,7 @@ struct ScatterRows {
     bool began_before = continues(chunk * gradient_chunk);
     Pack<T, Width> sums{};
     for (std::int64_t at = chunk * gradient_chunk; at < end; ++at) {
-      if (keys[at] >= rows) break;  // as are all that follow
+      if (keys[at] >= rows) break;  // and so are all keys after it
       const auto gradients = load<Width>(dy + places[at] * width + column);
       for (int k = 0; k < Width; ++k) sums.at[k] += gradients.at[k];
       if (at + 1 < end && continues(at + 1)) continue;
@@ -84,7 +85,8 @@ struct ScatterRows {
   }
 };
 
-// Then the chunk where a run begins that goes on adds what later chunks have kept of it. For i in [0, chunks * width / Width).
+// Then the chunk in which a run begins adds the sums of later chunks for this run, from `continued`. For i in [0, chunks *
+// width / Width).
 template <int Width, typename T>
 struct ScatterContinuedRows {
   ScatterRows<Width, T> of;

@@ -5,8 +5,7 @@
 #include "ops/base/check.hpp"
 #include "trireme/ops/embedding/embedding.hpp"
 
-// The operations of ops/embedding/embedding.hpp for any device: what is checked of shapes is the same, Embedding<D> does the
-// work.
+// The operations of ops/embedding/embedding.hpp for any device. The checks of shapes are shared; Embedding<D> does the work.
 namespace trireme::ops {
 
 struct EmbeddingSizes {

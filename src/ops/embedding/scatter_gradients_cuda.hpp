@@ -7,7 +7,7 @@
 
 namespace trireme::ops::cuda {
 
-// dweight[index - first] += dy for the rows that the index may name; without `accumulate` all other rows become zero.
+// dweight[index - first] += dy for indices in the range `of`; without `accumulate` all other rows become zero.
 template <typename T>
 void scatter_gradients(const IndexedRows& of, const EmbeddingSizes& sizes, const std::int32_t* index, const T* dy, T* dweight,
                        bool accumulate) {

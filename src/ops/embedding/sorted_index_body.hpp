@@ -4,16 +4,16 @@
 
 #include "device/cuda/team.hpp"
 
-// Sorts the places of an index by their rows, places of the same row in their order: one pass for each digit of the rows, the
-// lowest first, that counts the digits in each tile of the keys and then moves keys and places. No thread depends on another's
-// timing, so the order is the same in every run.
+// A stable radix sort of the places of an index by their rows. Each pass takes one digit of the rows, the lowest first: it
+// counts the digits in each tile of the keys, then moves keys and places. No thread depends on the timing of another, so the
+// order is the same in every run.
 namespace trireme::ops {
 
 inline constexpr int digit_bits = 8;
 inline constexpr int num_digits = 1 << digit_bits;
 inline constexpr std::int64_t sort_tile = 512;  // keys
 
-// keys[i] = index[i] - first, or `rows` where that is no row or the padding, which gets no gradient; places[i] = i.
+// keys[i] = index[i] - first, or `rows` if that is out of range or the padding, which gets no gradient; places[i] = i.
 struct KeysOfIndex {
   const std::int32_t* index;
   std::int32_t first;
@@ -34,7 +34,7 @@ struct SortPass {
   const std::int32_t* places;
   std::int64_t count;
   int shift;                  // of the digit
-  std::int32_t* tile_digits;  // [tiles, num_digits]: how many, and then where the first of them goes
+  std::int32_t* tile_digits;  // [tiles, num_digits]: first the counts, then the place of the first key with this digit
   std::int32_t* moved_keys;
   std::int32_t* moved_places;
 
@@ -60,10 +60,10 @@ struct CountDigits {
   }
 };
 
-// One team: keys with smaller digits go first, then those of earlier tiles.
+// By one team: computes the places. Keys with smaller digits come first, and of equal digits those of earlier tiles.
 struct PlaceDigits {
   SortPass pass;
-  std::int32_t* all;  // [num_digits]: how often each is found
+  std::int32_t* all;  // [num_digits]: the count of each digit
 
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team) const {

@@ -5,7 +5,7 @@
 namespace trireme::ops {
 namespace {
 
-// Whether each choice has a place: -1 where it has none, else its expert.
+// The expert of each choice, or -1 if the capacity drops it.
 std::vector<std::int64_t> placed_choices(const Tensor<std::int64_t, Cpu>& chosen, const ExpertRowsOptions& options) {
   std::vector<std::int64_t> placed = chosen.to_vector();
   if (options.capacity == 0) return placed;
@@ -30,7 +30,8 @@ ExpertRows expert_rows(const Tensor<std::int64_t, Cpu>& chosen, const ExpertRows
   require(options.capacity == 0 || (options.tokens_of_group > 0 && chosen.dim(0) % options.tokens_of_group == 0),
           "expert_rows: groups of {} tokens do not divide {}", options.tokens_of_group, chosen.dim(0));
   for (const std::int64_t expert : chosen.span()) {
-    require(expert >= 0 && expert < options.experts, "expert_rows: expert {} of {}", expert, options.experts);
+    require(expert >= 0 && expert < options.experts, "expert_rows: expert {} is chosen, but there are {}", expert,
+            options.experts);
   }
   const std::vector<std::int64_t> placed = placed_choices(chosen, options);
   ExpertRows rows{

@@ -9,7 +9,7 @@
 namespace trireme::ops {
 namespace {
 
-// Calls body(expert, first row, number of rows) for experts that have any.
+// Calls body(expert, first row, number of rows) for experts with rows.
 void each_expert(const ExpertRows& rows, const auto& body) {
   for (std::int64_t expert = 0; expert < rows.experts(); ++expert) {
     const std::int64_t first = rows.first[static_cast<std::size_t>(expert)];
@@ -18,7 +18,7 @@ void each_expert(const ExpertRows& rows, const auto& body) {
   }
 }
 
-// Calls body(place, row) for the choices of a token that have a row.
+// Calls body(place, row) for each choice of a token that has a row.
 void each_row_of(const ExpertRows& rows, std::int64_t token, const auto& body) {
   for (std::int64_t place = token * rows.choices; place < (token + 1) * rows.choices; ++place) {
     const std::int64_t row = rows.row[static_cast<std::size_t>(place)];
@@ -40,7 +40,7 @@ A product_of(const A* a, const A* b, std::int64_t count) {
   return sum;
 }
 
-// y[token] = the sum of factor(place) * x[row] over the token's rows, or that is added.
+// y[token] = the sum of factor(place) * x[row] over the token's rows, or += with `accumulate`.
 template <typename T>
 void sum_rows_of_tokens(const ExpertRows& rows, const T* x, std::int64_t width, T* y, bool accumulate, const auto& factor) {
   using A = Accumulate<T>;
@@ -105,7 +105,7 @@ template <typename T>
 void ExpertWork<Cpu>::weight_gradient(const ExpertRows& rows, const Tensor<T, Cpu>& dy, const Tensor<T, Cpu>& x,
                                       Tensor<Accumulate<T>, Cpu>& dweight, bool accumulate) {
   const std::int64_t out = dy.dim(1);
-  for (std::int64_t expert = 0; expert < rows.experts(); ++expert) {  // without rows too
+  for (std::int64_t expert = 0; expert < rows.experts(); ++expert) {  // also those without rows
     const std::int64_t first = rows.first[static_cast<std::size_t>(expert)];
     const std::int64_t count = rows.first[static_cast<std::size_t>(expert + 1)] - first;
     Tensor<Accumulate<T>, Cpu> of_expert = dweight.narrow(expert * out, out);

@@ -2,7 +2,7 @@
 #include "precision/instantiate.hpp"
 #include "trireme/device/cuda.hpp"
 
-// Grouped products and the order of rows need kernels of their own, which are planned.
+// A GPU has no kernels for grouped products and for the order of rows: every function here throws.
 namespace trireme::ops {
 namespace {
 

@@ -29,7 +29,7 @@ struct ExpertWork {
                                const Tensor<Accumulate<T>, D>& weights, Tensor<T, D>& dx, Tensor<Accumulate<T>, D>& dweights);
 };
 
-// [count, width] of any width.
+// Requires the shape [count, width], with any width.
 template <typename T, typename D>
 void require_rows(std::string_view op, std::string_view name, const Tensor<T, D>& had, std::int64_t count) {
   require_defined(op, name, had);
@@ -37,7 +37,7 @@ void require_rows(std::string_view op, std::string_view name, const Tensor<T, D>
           count);
 }
 
-// Of weight[experts * out, in].
+// Requires a weight[experts * out, in].
 template <typename T, typename D>
 void require_expert_weight(const ExpertRows& rows, const Tensor<T, D>& x, const Shape& weight, const Tensor<T, D>& y) {
   require_rows("expert_linear", "x", x, rows.count());

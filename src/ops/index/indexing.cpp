@@ -14,7 +14,7 @@
 namespace trireme::ops {
 namespace {
 
-// Of dims [0, place), [place], (place, size).
+// outer: the dims before `place`, rows: `place`, inner: the dims after it.
 Indexing indexing_along(std::string_view name, const Shape& x, int place) {
   Indexing indexing{.name = name, .rows = x[place]};
   for (int dim = 0; dim < place; ++dim) indexing.outer *= x[dim];
@@ -22,7 +22,7 @@ Indexing indexing_along(std::string_view name, const Shape& x, int place) {
   return indexing;
 }
 
-// Of a table that an index goes through, along all dims but `place`.
+// The part of a table that an index uses, which may be smaller along all dims except `place`.
 std::vector<Slice> reached_slices(std::string_view name, std::string_view table_name, const Shape& table, int place,
                                   const Shape& index) {
   require(index.size() == table.size(), "{}: index {} needs as many dims as {} {}", name, index, table_name, table);
@@ -37,7 +37,7 @@ std::vector<Slice> reached_slices(std::string_view name, std::string_view table_
   return all ? std::vector<Slice>() : slices;
 }
 
-// {2, 0, 1}: where the element of a number lies.
+// The indices of element `number`, as {2, 0, 1}.
 Shape place_in(const Shape& shape, std::int64_t number) {
   std::vector<std::int64_t> place(shape.dims().begin(), shape.dims().end());
   for (auto extent = place.rbegin(); extent != place.rend(); ++extent) {
@@ -48,8 +48,8 @@ Shape place_in(const Shape& shape, std::int64_t number) {
   return Shape(place);
 }
 
-// Calls use(element of the table, element of what is indexed, count) for the runs that `index` names among the rows
-// [begin, end) of all rows of the table [outer * rows, inner], in the order of the places or from the last one back.
+// Calls use(element of the table, element of the source, count) for runs of elements that `index` selects from the rows [begin,
+// end) of the table [outer * rows, inner], in the order of the places or backwards.
 template <bool backwards, typename Use>
 void each_indexed_run(const Indexing& indexing, const std::int64_t* index, std::int64_t begin, std::int64_t end,
                       const Use& use) {
@@ -69,7 +69,7 @@ void each_indexed_run(const Indexing& indexing, const std::int64_t* index, std::
   }
 }
 
-// The threads own rows of the table.
+// Each thread owns some rows of the table.
 template <typename Body>
 void parallel_table(const Indexing& indexing, const Body& body) {
   if (indexing.places == 0) return;
@@ -93,7 +93,7 @@ Indexing indexing_of(std::string_view name, const Shape& x, int dim, const Shape
 
 Indexing shared_indexing(std::string_view name, const Shape& x, int dim, const Shape& index) {
   Indexing indexing = indexing_along(name, x, dim_of(name, x, dim));
-  require(index.size() == 1, "{}: index {} has not one dim", name, index);
+  require(index.size() == 1, "{}: index {} must have one dim", name, index);
   indexing.places = index.numel();
   indexing.shared = true;
   return indexing;
@@ -127,7 +127,7 @@ void Indexed<Cpu>::require_range(const Indexing& indexing, const Tensor<std::int
   }
 }
 
-// One pass reads each index, takes row 0 for one that is outside, and sees whether there was any.
+// In one pass: takes row 0 for an index out of range, and notes whether there was one.
 template <>
 template <typename T>
 void Indexed<Cpu>::gather(const Indexing& indexing, const T* x, const Tensor<std::int64_t, Cpu>& index, T* y, bool accumulate) {
@@ -193,7 +193,7 @@ void Indexed<Cpu>::scatter(ScatterKind kind, const Indexing& indexing, const T* 
   });
 }
 
-// From the last place back: the first that is met of equal indices stayed.
+// Backwards: of equal indices scatter() kept the last one.
 template <>
 template <typename T>
 void Indexed<Cpu>::scatter_backward(const Indexing& indexing, T* dy, const std::int64_t* index, T* dsource) {

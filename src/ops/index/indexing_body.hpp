@@ -6,8 +6,7 @@
 
 #include "ops/base/pack.hpp"
 
-// The functions of ops/index/indexing.hpp on a GPU. An index outside the rows reads NaN, or 0 of whole numbers, and writes
-// nothing.
+// The functions of ops/index/indexing.hpp on a GPU. An index out of range reads NaN, or 0 for integers, and writes nothing.
 namespace trireme::ops {
 
 struct IndexingSizes {
@@ -17,7 +16,7 @@ struct IndexingSizes {
   std::int64_t inner;
   bool shared;
 
-  // The element of the table that place p of [outer, places, inner] names, below 0: none.
+  // The element of the table for place (o, p, i) of [outer, places, inner], or -1 if the index is out of range.
   TRIREME_TEAM std::int64_t table_place(const std::int64_t* index, std::int64_t o, std::int64_t p, std::int64_t i) const {
     const std::int64_t row = index[shared ? p : (o * places + p) * inner + i];
     return row >= 0 && row < rows ? (o * rows + row) * inner + i : -1;
@@ -33,7 +32,7 @@ TRIREME_TEAM T sum_of_both(T a, T b) {
   }
 }
 
-// The larger or smaller one; NaN where one is NaN.
+// The larger or the smaller one; NaN if one is NaN.
 template <typename T>
 TRIREME_TEAM T extreme_of_both(bool largest, T a, T b) {
   if constexpr (std::is_integral_v<T>) {
@@ -72,9 +71,8 @@ struct GatherElements {
   }
 };
 
-// Who writes which elements: a line of the table, [rows] of each [outer, inner], belongs to `owners` threads, a power of two,
-// each of which goes through all places of the line in their order and takes those whose rows are its own. So no two threads
-// write one element.
+// The elements that a thread writes. A line is the rows of the table at one place of [outer, inner]. Each line has `owners`
+// threads, a power of two, which go through all its places in order, but each writes only the rows that it owns.
 struct LineOwner {
   std::int64_t o;
   std::int64_t i;
@@ -87,7 +85,7 @@ struct LineOwner {
         owner(thread / sizes.inner / sizes.outer),
         owners(owners_of_line) {}
 
-  // Of a place that names no row the first owner is the owner.
+  // A place with an index out of range belongs to the first owner.
   TRIREME_TEAM bool owns(const IndexingSizes& sizes, std::int64_t table_place) const {
     const std::int64_t row = table_place < 0 ? 0 : table_place / sizes.inner - o * sizes.rows;
     return (row & (owners - 1)) == owner;
@@ -133,7 +131,7 @@ struct ScatterExtremeLine {
   }
 };
 
-// As ScatterLine, from the last place back: the first that is met of equal indices stayed.
+// As ScatterLine, but backwards: of equal indices scatter() kept the last one.
 template <typename T>
 struct ScatterLineBackward {
   IndexingSizes sizes;
@@ -157,7 +155,7 @@ struct ScatterLineBackward {
   }
 };
 
-// Owners of a line that keep a GPU busy where lines are few.
+// The number of owners of a line: several if there are too few lines to keep a GPU busy.
 inline std::int64_t owners_of_line(const IndexingSizes& sizes) {
   constexpr std::int64_t enough = 1 << 13;
   std::int64_t owners = 1;

@@ -19,7 +19,7 @@ IndexingSizes sizes_of(const Indexing& indexing) {
 }  // namespace
 
 template <>
-void Indexed<Cuda>::require_range(const Indexing&, const Tensor<std::int64_t, Cuda>&) {}  // the host does not wait for it
+void Indexed<Cuda>::require_range(const Indexing&, const Tensor<std::int64_t, Cuda>&) {}  // the host does not wait
 
 template <>
 template <typename T>

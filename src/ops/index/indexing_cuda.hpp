@@ -4,7 +4,7 @@
 
 #include "ops/index/indexing_body.hpp"
 
-// Launches: T is float, double, bfloat16, float16, std::int32_t or std::int64_t; nothing is added to half types.
+// Launches: T is float, double, bfloat16, float16, std::int32_t or std::int64_t; for half types nothing is added.
 namespace trireme::ops::cuda {
 
 template <typename T>

@@ -27,7 +27,7 @@ struct Indexed {
   static void widen(std::int64_t count, const std::int32_t* index, std::int64_t* wide);
 };
 
-// `rows` are elements of the table, `places` those that an index stands for.
+// `rows` is a tensor with the elements of the table, `places` one with an element for each place of the index.
 template <typename T, typename D>
 void require_counts(const Indexing& indexing, const Tensor<T, D>& rows, const Tensor<T, D>& places,
                     const Tensor<std::int64_t, D>& index) {
@@ -51,7 +51,7 @@ void gather(const Indexing& indexing, const Tensor<T, D>& x, const Tensor<std::i
   Indexed<D>::gather(indexing, x.data(), index, y.data(), accumulate);
 }
 
-// Half types are added up as floats, and rounded once.
+// Half types are summed in float and rounded once.
 template <typename T, typename D>
 void scatter_add(const Indexing& indexing, const Tensor<T, D>& source, const Tensor<std::int64_t, D>& index, Tensor<T, D>& y) {
   require_indexed(indexing, y, source, index);

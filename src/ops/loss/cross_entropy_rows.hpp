@@ -7,7 +7,7 @@
 
 namespace trireme::ops {
 
-// What a cross-entropy is of: logits[count, classes], targets[count] and the options.
+// The input of a cross-entropy: logits[count, classes], targets[count] and the options.
 template <typename T>
 struct CrossEntropyRows {
   const T* logits;
@@ -19,7 +19,7 @@ struct CrossEntropyRows {
   double label_smoothing;
 };
 
-// The upstream gradient: of each row, or of all where that is null.
+// The upstream gradient: one for each row, or if that is null one for all rows.
 template <typename A>
 struct CrossEntropyScale {
   ScalarArgument<A> of_all;

@@ -6,7 +6,7 @@
 #include "device/cuda/team.hpp"
 #include "trireme/math/exponential.hpp"
 
-// The CTC loss of ops/loss/ctc.hpp, a team for each sample. Its states are the labels with a blank before, between and behind
+// The CTC loss of ops/loss/ctc.hpp, a team for each sample. Its states are the labels with a blank before, between and after
 // them.
 namespace trireme::ops {
 
@@ -27,7 +27,6 @@ struct CtcSamples {
   std::int64_t most_states() const { return 2 * labels + 1; }
 };
 
-// One of them.
 template <typename T>
 struct CtcSample {
   const T* log_probabilities;
@@ -57,14 +56,14 @@ struct CtcSample {
   TRIREME_TEAM double at(std::int64_t row, std::int64_t state) const {
     return static_cast<double>(log_probabilities[row * classes + class_of(state)]);
   }
-  // Whether a path may go from the state two before to this one, over the blank.
+  // Whether a path may skip the blank between the state two before and this one.
   TRIREME_TEAM bool skips_to(std::int64_t state) const {
     return state % 2 == 1 && state >= 2 && targets[state / 2] != targets[state / 2 - 1];
   }
 };
 
-// Logarithms of the probabilities of paths are sums over the rows: they are double, beside which their differences, of which
-// exponentials are taken as T, stay exact.
+// Log-probabilities of paths are sums over the rows, and so they are double. Their differences stay exact; exponentials of
+// these are computed in T.
 inline constexpr double no_path = -std::numeric_limits<double>::infinity();
 
 template <typename T>
@@ -79,7 +78,7 @@ TRIREME_TEAM double log_sum_exp_of(double a, double b, double c) {
   return largest + static_cast<double>(math::log(T(1) + others));
 }
 
-// The log of the probability of the labels, from alpha of the last row.
+// The log-probability of the labels, from alpha of the last row.
 template <typename T>
 TRIREME_TEAM double ctc_log_likelihood(const CtcSample<T>& of, const double* alpha, std::int64_t most_states) {
   if (of.rows == 0) return of.labels == 0 ? 0 : no_path;
@@ -87,7 +86,7 @@ TRIREME_TEAM double ctc_log_likelihood(const CtcSample<T>& of, const double* alp
   return log_sum_exp_of<T>(last[of.states() - 1], of.labels == 0 ? no_path : last[of.states() - 2], no_path);
 }
 
-// alpha[row, state]: the log of the probability of all paths that are in the state after the row.
+// alpha[row, state]: the log-probability of all paths that are in the state after the row.
 template <typename T>
 struct CtcForward {
   CtcSamples<T> samples;
@@ -124,15 +123,15 @@ struct CtcForward {
   }
 };
 
-// beta[state]: the same of all paths from the state, after the row, to the end. alpha + beta - log likelihood is the log of the
-// probability that the path is in the state, which is the gradient but for its sign. The states of one class are added by one
-// thread, in their order: next[label] is the next label of the same class, -1 the last; a thread begins at the first.
+// beta[state]: the log-probability of all paths from the state, after the row, to the end. alpha + beta - log likelihood is the
+// log of the probability that the path is in the state; the gradient is minus this probability. One thread adds the states of a
+// class, in order: next[label] is the next label of the same class, or -1; a thread begins at the first.
 template <typename T>
 struct CtcBackward {
   CtcSamples<T> samples;
   const double* alpha;
   const T* dlosses;
-  double* beta;        // [batch, 2, states]: of this row and the one after it
+  double* beta;        // [batch, 2, states]: for this row and the next one
   std::int32_t* next;  // [batch, labels]
   T* dlog_probabilities;
 
@@ -179,7 +178,7 @@ struct CtcBackward {
   }
 
  private:
-  // Of all paths from the state that go on in `row`.
+  // The log-probability of all paths that go on from the state in `row`.
   TRIREME_TEAM static double from(const CtcSample<T>& of, std::int64_t row, std::int64_t state, const double* beta) {
     const auto to = [&](std::int64_t target) { return of.at(row, target) + beta[target]; };
     return log_sum_exp_of<T>(to(state), state + 1 < of.states() ? to(state + 1) : no_path,

@@ -12,7 +12,7 @@ using device::native_stream;
 
 template <>
 template <typename T>
-void Ctc<Cuda>::check(const CtcSamples<T>&) {}  // the host does not wait: wrong samples are NaN
+void Ctc<Cuda>::check(const CtcSamples<T>&) {}  // the host does not wait: invalid samples become NaN
 
 template <>
 template <typename T>

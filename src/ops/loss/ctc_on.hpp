@@ -5,7 +5,7 @@
 // The operations of ops/loss/ctc.hpp for any device: Ctc<D> does the work.
 namespace trireme::ops {
 
-// beta[batch, 2, states] and next[batch, labels] are memory for the backward pass.
+// beta[batch, 2, states] and next[batch, labels] are scratch memory for the backward pass.
 template <typename D>
 struct Ctc {
   template <typename T>

@@ -8,7 +8,7 @@
 
 namespace trireme::ops {
 
-// The shapes of what the operations of ops/loss/ctc.hpp read, checked.
+// Checks the input of the operations of ops/loss/ctc.hpp, and returns it as pointers and sizes.
 template <typename T, typename D>
 CtcSamples<T> ctc_samples_of(std::string_view op, const CtcInput<T, D>& input) {
   require_defined(op, "log_probabilities", input.log_probabilities);

@@ -26,7 +26,7 @@ TRIREME_HOST_DEVICE auto with_loss(const ElementwiseLossOf<A>& of, Visit visit) 
   return visit(math::Focal<A>{of.first, of.second});
 }
 
-// sums[part] = the losses of every `parts`-th run of elements as long as a team, in double.
+// sums[part] = the losses of every `parts`-th run of team.size() elements, in double.
 template <typename T, typename Loss>
 struct SumLosses {
   Loss loss;
@@ -48,7 +48,7 @@ struct SumLosses {
   }
 };
 
-// A map: scale times the derivative.
+// As a map (ops/base/map.cuh): scale times the derivative.
 template <typename A, typename Loss>
 struct LossGradient {
   Loss loss;

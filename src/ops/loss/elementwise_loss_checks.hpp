@@ -7,7 +7,7 @@
 
 namespace trireme::ops {
 
-// A loss with its numbers, checked.
+// Checks the options of a loss, and returns it with its parameters.
 template <typename A>
 ElementwiseLossOf<A> loss_of(std::string_view op, ElementwiseLoss kind, const ElementwiseLossOptions& options) {
   switch (kind) {

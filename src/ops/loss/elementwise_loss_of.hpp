@@ -4,7 +4,7 @@
 
 namespace trireme::ops {
 
-// A loss and its numbers in the type that it is computed in.
+// A loss and its parameters, in the type that it is computed in.
 template <typename A>
 struct ElementwiseLossOf {
   ElementwiseLoss kind;

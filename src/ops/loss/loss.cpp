@@ -11,7 +11,7 @@
 namespace trireme::ops {
 namespace {
 
-// What the options make of one row.
+// The loss and gradient of one row, with the options.
 template <typename T>
 class Rows {
  public:
@@ -36,10 +36,10 @@ class Rows {
     return -1;
   }
 
-  // What the loss of a row is made of, apart from its target: exact beside logits of any size.
+  // The sums that the loss of a row needs, apart from its target. They are exact for logits of any size.
   struct Sums {
     Exponentials<A> exponentials = {};
-    double of_classes = 0;  // of x - largest, each times its class's weight, where labels are smoothed
+    double of_classes = 0;  // with label smoothing: the sum of (x - largest) * class weight
   };
   Sums sums(const A* x) const {
     const auto& kernels = softmax_kernels().of<A>();
@@ -91,8 +91,8 @@ class Rows {
   bool weighted() const { return of_.class_weight != nullptr; }
 
   const CrossEntropyRows<T>& of_;
-  double smooth_;           // of each class, times its weight
-  double smooth_mass_ = 0;  // of all classes
+  double smooth_;           // share of each class, to be multiplied by its weight
+  double smooth_mass_ = 0;  // share of all classes
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace trireme::ops::cuda {
 namespace {
 
-// Calls body(CrossEntropyRow) for the body of a row's team and launches it for all rows.
+// Calls body(CrossEntropyRow) to make the body of a row's team, and launches it for all rows.
 template <typename T, typename MakeBody, typename... X>
 cudaError_t each_row_of(const CrossEntropyLaunch<T>& launch, MakeBody body, const X*... x) {
   return with_pack_width<T>(

@@ -9,7 +9,7 @@
 // The cross-entropy of ops/loss/loss.hpp, a team for each row.
 namespace trireme::ops {
 
-// What the options make of a row. A target that is no class makes loss and gradient NaN; no memory is read by its number.
+// The loss and gradient of a row, with the options. Both are NaN for an invalid target, which is never used as an index.
 template <int Width, typename T>
 struct CrossEntropyRow {
   using A = Accumulate<T>;
@@ -126,12 +126,12 @@ struct CrossEntropyGradient {
   }
 };
 
-// Both passes while the row is in a cache.
+// Both passes, while the row is in a cache.
 template <int Width, typename T>
 struct CrossEntropyInPlace {
   CrossEntropyRow<Width, T> of;
   Accumulate<T> scale;
-  T* logits;  // those of the rows
+  T* logits;  // the logits of `rows`
   double* losses;
 
   template <typename Team>
@@ -148,7 +148,7 @@ struct CrossEntropyInPlace {
   }
 };
 
-// sums[3] = the losses, the counted targets and the first row whose target is no class, or -1; by one team.
+// By one team: sums[3] = the losses, the target weight, and the first row with an invalid target or -1.
 template <int Width, typename T>
 struct CrossEntropyTotal {
   CrossEntropyRow<Width, T> of;

@@ -13,7 +13,7 @@ using device::native_stream;
 
 namespace {
 
-// The sum of the class weights, which only smoothing asks for.
+// The sum of the class weights, which only label smoothing needs.
 template <typename T>
 Tensor<double, Cuda> class_weight_sum(const CrossEntropyRows<T>& rows) {
   if (rows.class_weight == nullptr || rows.label_smoothing == 0) return {};

@@ -4,10 +4,10 @@
 
 #include "ops/loss/cross_entropy_rows.hpp"
 
-// Launches: T is float, double, bfloat16 or float16. losses[rows.count] is memory for the sums.
+// Launches: T is float, double, bfloat16 or float16. losses[rows.count] is scratch memory for the sums.
 namespace trireme::ops::cuda {
 
-// class_weight_sum is on the GPU; null where it is not needed.
+// class_weight_sum is on the GPU; null if it is not needed.
 template <typename T>
 struct CrossEntropyLaunch {
   CrossEntropyRows<T> rows;

@@ -9,7 +9,7 @@
 #include "ops/loss/cross_entropy_rows.hpp"
 #include "trireme/ops/loss/loss.hpp"
 
-// The operations of ops/loss/loss.hpp for any device: what is checked is the same, CrossEntropy<D> does the work.
+// The operations of ops/loss/loss.hpp for any device: CrossEntropy<D> does the work.
 namespace trireme::ops {
 
 // sums[3] are those of cross_entropy_sums.

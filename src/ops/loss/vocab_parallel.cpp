@@ -21,7 +21,7 @@ void require_in_vocabulary(std::string_view op, const std::int32_t* index, std::
   }
 }
 
-// Where the index lies among `count` things held here; below 0: elsewhere.
+// The position of a row or class among the `count` held here; negative if another rank holds it.
 std::int64_t place_of(std::int32_t index, const VocabRange& held, std::int64_t count) {
   const std::int64_t place = index - held.first;
   return place >= 0 && place < count ? place : -1;
@@ -49,7 +49,7 @@ void VocabParallel<Cpu>::embedding_backward(const HeldRows& rows, const T* dy, T
   require_in_vocabulary("embedding_part_backward", rows.index, rows.places, rows.held, false);
   const std::int64_t width = rows.width;
   const auto& kernels = elementwise_kernels().of<T>();
-  // As in embedding_backward each thread owns rows of the table.
+  // As in embedding_backward, each thread owns some rows of the table.
   parallel_rows(rows.count, width, [&](std::int64_t begin, std::int64_t end) {
     if (!accumulate) std::fill(dweight + begin * width, dweight + end * width, T(0));
     for (std::int64_t place = 0; place < rows.places; ++place) {

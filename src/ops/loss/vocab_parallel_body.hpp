@@ -7,10 +7,10 @@
 #include "ops/reduce/softmax_body.hpp"
 #include "trireme/ops/loss/ignored_target.hpp"
 
-// The operations of ops/loss/vocab_parallel.hpp on a GPU. What is in no rank's part of the vocabulary gives NaN.
+// The operations of ops/loss/vocab_parallel.hpp on a GPU. An index or target outside the vocabulary gives NaN.
 namespace trireme::ops {
 
-// Where the index lies among `count` things held here; below 0: elsewhere.
+// The position of a row or class among the `count` held here; negative if another rank holds it.
 TRIREME_TEAM std::int64_t place_among(std::int32_t index, const VocabRange& held, std::int64_t count) {
   const std::int64_t place = index - held.first;
   return place >= 0 && place < count ? place : -1;
@@ -113,7 +113,7 @@ struct JoinCrossEntropy {
   }
 };
 
-// sums[2] = the losses and the counted targets; by one team.
+// By one team: sums[2] = the losses and the target weight.
 struct JoinedTotal {
   const std::int32_t* targets;
   const double* losses;

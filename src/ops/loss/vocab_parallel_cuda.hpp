@@ -15,7 +15,7 @@ cudaError_t partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* exp
 template <typename T>
 cudaError_t partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* exponentials,
                                            const ScalarArgument<Accumulate<T>>& scale, T* dlogits, cudaStream_t stream);
-// losses[rows] is memory for the sums; sums[2]: the losses, the counted targets.
+// losses[rows] is scratch memory for the sums; sums[2]: the losses, the target weight.
 template <typename A>
 cudaError_t join_cross_entropy(const CrossEntropyParts<A>& parts, A* exponentials, double* losses, double* sums,
                                cudaStream_t stream);

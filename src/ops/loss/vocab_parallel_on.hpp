@@ -7,8 +7,8 @@
 #include "ops/loss/vocab_parallel_rows.hpp"
 #include "trireme/ops/loss/vocab_parallel.hpp"
 
-// The operations of ops/loss/vocab_parallel.hpp for any device: what is checked of shapes is the same, VocabParallel<D> does
-// the work. An index that is none is an error on the CPU and gives NaN on a GPU, whose operations read no data on the host.
+// The operations of ops/loss/vocab_parallel.hpp for any device. The checks of shapes are shared; VocabParallel<D> does the
+// work. An invalid index is an error on a CPU and gives NaN on a GPU, where the host reads no data.
 namespace trireme::ops {
 
 template <typename D>

@@ -5,14 +5,14 @@
 #include "trireme/core/dtype.hpp"
 #include "trireme/ops/loss/vocab_range.hpp"
 
-// What the operations of ops/loss/vocab_parallel.hpp are of.
+// The inputs of the operations of ops/loss/vocab_parallel.hpp.
 namespace trireme::ops {
 
 struct HeldRows {
   const std::int32_t* index;  // [places]
   std::int64_t places;
   VocabRange held;
-  std::int64_t count;  // of rows held here
+  std::int64_t count;  // number of rows held here
   std::int64_t width;
 };
 

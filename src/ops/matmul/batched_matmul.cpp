@@ -11,7 +11,7 @@ namespace {
 using detail::is_batch;
 using detail::num_matrices;
 
-// Which matrix of an operand belongs to matrix `index` of a batch of shape `batch`, whose last two dims are not looked at.
+// The matrix of an operand for matrix number `index` of `batch`. The last two dims of `batch` are ignored.
 std::int64_t place_in(const Shape& operand, const Shape& batch, std::int64_t index) {
   std::int64_t place = 0;
   std::int64_t step = 1;

@@ -19,7 +19,7 @@ void BatchedMatmul<Cuda>::run(const Tensor<T, Cuda>& a, const Tensor<T, Cuda>& b
   if (c.numel() == 0) return;
   const auto shape = matmul_shape<T, C>(matrix_shape(a.shape()), matrix_shape(b.shape()), matrix_shape(c.shape()), options);
   const auto batches = cuda::strided_batches(a.shape(), b.shape(), c.shape(), batch);
-  if (batches.empty() || shape.k == 0) {  // sums of nothing
+  if (batches.empty() || shape.k == 0) {  // sums over no products
     const C zero{};
     if (!options.accumulate) device::fill(Cuda{}, c.data(), &zero, sizeof(C), static_cast<std::size_t>(c.numel()));
     return;

@@ -8,13 +8,13 @@
 #include "trireme/ops/elementwise/cast.hpp"
 #include "trireme/ops/matmul/batched_matmul.hpp"
 
-// The operations of ops/matmul/batched_matmul.hpp for any device: what is checked is the same, BatchedMatmul<D> multiplies.
+// The operations of ops/matmul/batched_matmul.hpp for any device: BatchedMatmul<D> multiplies.
 namespace trireme::ops {
 
 template <typename D>
 struct BatchedMatmul {
-  // c += or = a b over all matrices of `batch`, whose last two dims are not looked at; matrices of c are summed over the dims
-  // that it has not. Without a matrix in `batch` the sums are 0.
+  // c = a b, or +=, for all matrices of `batch`, whose last two dims are ignored. Products are summed over the dims that c does
+  // not have. If `batch` has no matrix, the sums are 0.
   template <typename T, typename C>
   static void run(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<C, D>& c, const Shape& batch,
                   const MatmulOptions& options);
@@ -36,7 +36,7 @@ inline bool broadcasts_to(const Shape& batch, const Shape& operand) {
   return true;
 }
 
-// Sums of half types are float until the last.
+// Sums of half types are in float, and rounded at the end.
 template <typename T, typename C, typename D>
 void multiply_all(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<C, D>& c, const Shape& batch,
                   const MatmulOptions& options) {

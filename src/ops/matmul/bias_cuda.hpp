@@ -5,7 +5,7 @@
 
 namespace trireme::ops::cuda {
 
-// cuBLASLt adds a bias of the result's type only: one of floats is rounded to a half type first.
+// cuBLASLt only adds a bias of the result's type, so for a half type a bias of floats is rounded first.
 template <typename C>
 Tensor<C, Cuda> bias_for(const Tensor<Accumulate<C>, Cuda>& bias) {
   if constexpr (std::is_same_v<C, Accumulate<C>>) {

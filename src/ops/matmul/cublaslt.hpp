@@ -10,7 +10,7 @@ namespace trireme::ops::cuda {
 
 // The functions of cuBLASLt that are used here.
 struct CublasLt {
-  CublasLt();  // throws Error{not_available} where the library or one of its functions is missing
+  CublasLt();  // throws Error{not_available} if the library or one of its functions is missing
 
   decltype(cublasLtGetVersion)* version;
   decltype(cublasLtGetStatusString)* status_string;
@@ -33,10 +33,10 @@ struct CublasLt {
 // The library is opened by the first call of the process.
 const CublasLt& cublaslt();
 
-// Throws unless `status` is CUBLAS_STATUS_SUCCESS; `what` says in which product.
+// Throws unless `status` is CUBLAS_STATUS_SUCCESS; `what` names the product in the message.
 void check_cublas(cublasStatus_t status, std::string_view call, std::string_view what = {});
 
-// A handle or descriptor, destroyed with its owner. Nobody can be told of an error then.
+// A handle or descriptor, destroyed with its owner. Errors of the destruction are ignored.
 template <typename Handle>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, cublasStatus_t (*)(Handle)>;
 

@@ -23,9 +23,10 @@ std::string without_spaces(std::string_view text) {
 void require_letters(std::string_view equation, std::string_view letters, std::string_view where) {
   for (const char letter : letters) {
     const bool known = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
-    require(known, "einsum: '{}' in \"{}\" is no letter: dims are named by letters, \"...\" is not known", letter, equation);
+    require(known, "einsum: '{}' in \"{}\" is not a letter: dims are named by letters, \"...\" is not supported", letter,
+            equation);
     require(std::count(letters.begin(), letters.end(), letter) == 1,
-            "einsum: {} stands twice in {} of \"{}\": diagonals are not taken", letter, where, equation);
+            "einsum: {} occurs twice in {} of \"{}\": diagonals are not supported", letter, where, equation);
   }
 }
 
@@ -71,7 +72,7 @@ Extents extents_of(std::string_view equation, const Equation& parts, const std::
     }
   }
   for (const char letter : parts.result) {
-    require(extents.contains(letter), "einsum: {} stands in the result of \"{}\", but in no operand", letter, equation);
+    require(extents.contains(letter), "einsum: {} is in the result of \"{}\", but in no operand", letter, equation);
   }
   return extents;
 }
@@ -111,7 +112,7 @@ EinsumPlan einsum_plan(std::string_view equation, const std::vector<Shape>& shap
     return [letters](char letter) { return letters.find(letter) != std::string_view::npos; };
   };
   const bool two = shapes.size() == 2;
-  require(two || shapes.size() == 1, "einsum: \"{}\" has {} operands, but one or two are taken", equation, shapes.size());
+  require(two || shapes.size() == 1, "einsum: \"{}\" has {} operands, but one or two are supported", equation, shapes.size());
   const std::string& a = parts.operands[0];
   const std::string b = two ? parts.operands[1] : std::string();
   const auto is_kept = in(parts.result);

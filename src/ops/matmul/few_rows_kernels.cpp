@@ -16,8 +16,8 @@ typedef std::uint32_t Bits __attribute__((vector_size(vector_bytes)));
 float as_float(float element) { return element; }
 float as_float(bfloat16 element) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(element.bits()) << 16); }
 
-// Vectors of b are transposed in registers: each then has one product for all columns, or two neighbours in the depth where an
-// element takes half a place.
+// Vectors of b are transposed in registers: each then has, for all columns, one element of the depth, or two neighbouring
+// elements of 16 bits.
 template <typename B, int rows>
 void multiply_rows(const FewRows<B>& product) {
   constexpr int per_place = sizeof(float) / sizeof(B);
@@ -67,11 +67,11 @@ void multiply(const FewRows<B>& product) {
   multiply(product, std::make_integer_sequence<int, most_rows>());
 }
 
-// So many sums stay in registers.
+// The number of sums that stay in registers.
 constexpr int most_sums = num_registers == 32 ? 16 : 8;
 constexpr int columns_of(int rows) { return most_sums / rows; }
 
-// The elements of each of `width` vectors, added up.
+// A vector with the sum of the elements of each of `width` vectors.
 V sums_of(Aligned (&vectors)[width]) {
   exchange_all<width / 2>(vectors);
 #pragma GCC unroll 4
@@ -82,7 +82,7 @@ V sums_of(Aligned (&vectors)[width]) {
   return vectors[0];
 }
 
-// The first `count` columns at b of all that the tile has room for.
+// Computes the first `count` columns at b; the tile has room for columns_of(rows).
 template <int rows>
 void multiply_tile_partially(const FewRows<float>& product, const float* b, std::int64_t count, float* c,
                              std::int64_t c_stride) {

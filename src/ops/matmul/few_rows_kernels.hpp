@@ -7,8 +7,8 @@
 
 namespace trireme::ops {
 
-// sums[rows, columns] += a[rows, depth] b[columns, depth]^T, in the order of the depth: rows at most most_rows of the kernels,
-// columns most_columns. B: float or bfloat16.
+// sums[rows, columns] += a[rows, depth] b[columns, depth]^T, in the order of the depth. There are at most most_rows rows and
+// most_columns columns. B: float or bfloat16.
 template <typename B>
 struct FewRows {
   std::int64_t rows;
@@ -18,7 +18,7 @@ struct FewRows {
   std::int64_t a_stride;
   const B* b;
   std::int64_t b_stride;
-  const B* ahead;  // columns that are asked for meanwhile, b_stride apart; may be null
+  const B* ahead;  // columns to prefetch, b_stride apart; may be null
   float* sums;     // rows most_columns apart
 };
 
@@ -27,8 +27,8 @@ struct FewRowsKernels {
   std::int64_t most_columns;
   void (*multiply)(const FewRows<float>& product);
   void (*multiply_bfloat16)(const FewRows<bfloat16>& product);
-  // sums = the products in as many partial sums as a vector has elements, which are added up at the end: of any number of
-  // columns, rows c_stride apart. The bits of a sum depend on its row of a, its column of b and the instruction set alone.
+  // sums = a b^T for any number of columns, with rows c_stride apart. Each element of a vector has a partial sum. The bits of a
+  // sum depend on its row of a, its column of b and the instruction set alone.
   void (*multiply_partially)(const FewRows<float>& product, std::int64_t c_stride);
 };
 

@@ -12,8 +12,8 @@ namespace trireme::ops {
 namespace {
 
 constexpr std::int64_t most_columns = 16;        // of a kernel's sums
-constexpr std::int64_t piece_depth = 128;        // of halves that are widened at a time
-constexpr std::int64_t least_weights = 1 << 15;  // that are worth a thread
+constexpr std::int64_t piece_depth = 128;        // half elements that are converted at a time
+constexpr std::int64_t least_weights = 1 << 15;  // below this a thread is not worth it
 
 template <typename T, typename C>
 class FewRowsProduct {

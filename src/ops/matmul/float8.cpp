@@ -10,7 +10,7 @@
 namespace trireme::ops {
 namespace {
 
-// What the codes stand for: exact, the scale is a power of two.
+// The numbers that the codes stand for. This is exact, because the scale is a power of two.
 template <typename F>
 Tensor<float> dequantized(const Float8Operand<F>& operand) {
   const Tensor<float> floats(operand.codes.shape());

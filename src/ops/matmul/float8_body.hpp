@@ -14,7 +14,7 @@ namespace trireme::ops {
 #if __CUDA_ARCH__ >= 890
 template <>
 TRIREME_HOST_DEVICE float8_e4m3 rounded<float8_e4m3>(float x) {
-  std::uint16_t bits;  // of two numbers, this one below
+  std::uint16_t bits;  // of two numbers; x is the lower one
   asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(x));
   return float8_e4m3::from_bits(static_cast<std::uint8_t>(bits));
 }
@@ -33,7 +33,7 @@ TRIREME_HOST_DEVICE F quantized(float x, float scale) {
   return rounded<F>(math::is_finite(x) ? x * scale : std::numeric_limits<float>::quiet_NaN());
 }
 
-// The power of two for a largest magnitude of `amax`; its inverse is no subnormal.
+// The factor of float8_scale() for the largest magnitude `amax`. Its inverse is not subnormal.
 template <typename F>
 TRIREME_HOST_DEVICE float power_of_two_scale(float amax) {
   constexpr std::uint32_t exponent = 0x7F80'0000;
@@ -57,8 +57,8 @@ TRIREME_TEAM float largest_of(const Team& team, const Amaxes& amaxes) {
   return team.max(largest);
 }
 
-// amaxes[part] = the largest of every `parts`-th run of packs, as long as a team, of `count` elements. Where one of `known` is
-// above 0 nothing is read and all are 0.
+// amaxes[part] = the largest magnitude in every `parts`-th run of team.size() packs, of `count` elements. If one of `known` is
+// above 0, nothing is read and all amaxes are 0.
 template <int Width, typename T>
 struct AmaxParts {
   const T* x;
@@ -118,7 +118,7 @@ struct ScaleOfAmaxes {
   }
 };
 
-// By one team, which moves the history from its end on, as many places at a time as it has threads.
+// By one team. It moves the history starting from the end, team.size() places at a time.
 struct PushAmax {
   const float* amax;
   float* history;
@@ -137,21 +137,22 @@ struct PushAmax {
 };
 
 inline constexpr int quantize_tile = 64;
-inline constexpr int quantize_pack = 4;  // codes that are written at once
+inline constexpr int quantize_pack = 4;  // codes that a thread writes at once
 
 TRIREME_HOST_DEVICE std::int64_t quantize_tiles_along(std::int64_t dim) { return (dim + quantize_tile - 1) / quantize_tile; }
 
-// A team takes a square of x[rows, columns] through its memory, so that codes and their transpose are both written along rows.
+// A team moves a square of x[rows, columns] through its shared memory, so that codes and their transpose are both written along
+// rows.
 template <typename T, typename F>
 struct QuantizeTile {
   using Memory =
-      F[quantize_tile][quantize_tile + quantize_pack];  // more: a column then lies in different banks of a GPU's memory
+      F[quantize_tile][quantize_tile + quantize_pack];  // more, so that a column lies in different banks of shared memory
 
   const T* x;
-  std::int64_t rows;  // as columns, a multiple of a pack
+  std::int64_t rows;  // rows and columns are multiples of a pack
   std::int64_t columns;
   const float* scale;
-  F* codes;  // may be null, as transposed and amaxes
+  F* codes;  // may be null, like transposed and amaxes
   F* transposed;
   float* amaxes = nullptr;  // the largest of each tile
 
@@ -193,7 +194,7 @@ struct QuantizeTile {
       for (int k = 0; k < quantize_pack; ++k) moved.at[k] = memory[row + k][column];
       *reinterpret_cast<Pack<F, quantize_pack>*>(transposed + (first_column + column) * rows + first_row + row) = moved;
     }
-    team.wait();  // before the next tile takes the memory
+    team.wait();  // before the next tile overwrites the memory
   }
 };
 

@@ -9,7 +9,7 @@ namespace trireme::ops::cuda {
 
 std::int64_t num_amax_parts(std::int64_t count);
 
-// amaxes[num_amax_parts(count)], as AmaxParts gives them.
+// amaxes[num_amax_parts(count)], as computed by AmaxParts.
 template <typename T>
 cudaError_t amax_parts(const T* x, std::int64_t count, const Amaxes& known, float* amaxes, cudaStream_t stream);
 cudaError_t largest_amax(const LargestAmax& body, cudaStream_t stream);

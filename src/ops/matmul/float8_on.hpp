@@ -3,7 +3,7 @@
 #include "ops/base/check.hpp"
 #include "trireme/ops/matmul/float8.hpp"
 
-// The operations of ops/matmul/float8.hpp for any device: what is checked is the same, Float8Products<D> does the work.
+// The operations of ops/matmul/float8.hpp for any device: Float8Products<D> does the work.
 namespace trireme::ops {
 
 template <typename D>
@@ -15,7 +15,7 @@ struct Float8Products {
   template <typename F, typename T>
   static void delayed_scale(const T* x, std::int64_t count, const float* history, std::int64_t length, float* scale);
   static void push(const float* amax, float* history, std::int64_t length);
-  // Null results are not wanted.
+  // Results that are null are not computed.
   template <typename T, typename F>
   static void quantize(const T* x, std::int64_t rows, std::int64_t columns, const float* scale, F* codes, F* transposed,
                        float* amax);
@@ -80,7 +80,7 @@ void float8_matmul(const Float8Operand<F, D>& a, const Float8Operand<float8_e4m3
   require_shape(name, "the scale of b", b.scale, {2});
   if (bias.defined()) {
     require((std::is_same_v<C, bfloat16>), "{}: a bias needs a result of bfloat16", name);
-    require(!accumulate, "{}: a bias is not added to a sum", name);
+    require(!accumulate, "{}: a bias and accumulate exclude each other", name);
     require_count(name, "bias", bias, c.shape().back());
   }
   Float8Products<D>::multiply(a, b, bias, c, accumulate);

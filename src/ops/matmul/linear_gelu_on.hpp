@@ -8,12 +8,12 @@
 #include "trireme/ops/matmul/linear_gelu.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 
-// The operations of ops/matmul/linear_gelu.hpp for any device: LinearGelu<D> may know products that do the GELU too.
+// The operations of ops/matmul/linear_gelu.hpp for any device: LinearGelu<D> may have products with a fused GELU.
 namespace trireme::ops {
 
 template <typename D>
 struct LinearGelu {
-  // False: there is no such product, and nothing was done.
+  // Returns false if there is no such product; then nothing was done.
   template <typename T>
   static bool forward(const MatmulShape& shape, const Tensor<T, D>& x, const Tensor<T, D>& weight,
                       const Tensor<Accumulate<T>, D>& bias, Tensor<T, D>& gelu_input, Tensor<T, D>& y);

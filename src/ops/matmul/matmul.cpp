@@ -14,7 +14,7 @@ void Matmul<Cpu>::run(MatmulShape shape, const Tensor<T, Cpu>& a, const Tensor<T
                       const Tensor<Accumulate<T>, Cpu>& bias_or_none, Tensor<C, Cpu>& c) {
   if (shape.m == 0 || shape.n == 0) return;
   const Accumulate<T>* bias = bias_or_none.defined() ? bias_or_none.data() : nullptr;
-  if (shape.k == 0) {  // a sum of nothing
+  if (shape.k == 0) {  // sums over no products
     for (std::int64_t i = 0; i < c.numel() && !shape.accumulate; ++i) {
       c.data()[i] = static_cast<C>(bias != nullptr ? bias[i % shape.n] : Accumulate<T>(0));
     }

@@ -5,7 +5,7 @@
 
 namespace trireme::ops::cuda {
 
-// A configured algorithm of cuBLASLt, as opaque as it is: what one version of the library says, that version understands.
+// A configured algorithm of cuBLASLt as opaque data, which only the version of the library that made it understands.
 using MatmulAlgorithm = std::array<std::uint64_t, 8>;
 
 struct TimedAlgorithm {

@@ -16,7 +16,7 @@ template <typename T, typename C>
 void Matmul<Cuda>::run(MatmulShape shape, const Tensor<T, Cuda>& a, const Tensor<T, Cuda>& b,
                        const Tensor<Accumulate<T>, Cuda>& bias, Tensor<C, Cuda>& c) {
   if (shape.m == 0 || shape.n == 0) return;
-  if (shape.k == 0) {  // a sum of nothing is that of one product of zeros
+  if (shape.k == 0) {  // a sum over no products: computed as one product of zeros
     const auto zeros = Tensor<T, Cuda>::zeros({std::max(shape.m, shape.n)});
     shape.k = 1;
     return run(shape, zeros, zeros, bias, c);

@@ -7,7 +7,7 @@
 namespace trireme::ops {
 namespace {
 
-// [columns, rows] as [rows, columns].
+// Transposes a matrix [columns, rows] to [rows, columns].
 Tensor<double> transposed(const double* matrix, std::int64_t rows, std::int64_t columns) {
   Tensor<double> result({rows, columns});
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -25,7 +25,7 @@ void run_matmul(const MatmulShape& shape, const double* a, const double* b, cons
   Tensor<double> plain_b;
   if (shape.transpose_a) a = (plain_a = transposed(a, shape.m, shape.k)).data();
   if (shape.transpose_b && !shape.packed_b) b = (plain_b = transposed(b, shape.k, shape.n)).data();
-  constexpr std::int64_t depth = 64;  // rows of b that stay in cache while all rows of c pass
+  constexpr std::int64_t depth = 64;  // rows of b that stay in the cache for all rows of c
   parallel_rows(shape.m, shape.n * shape.k, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       double* row = c + i * shape.n;

@@ -4,7 +4,7 @@
 
 namespace trireme::ops {
 
-// The same in double, which oneDNN lacks: plain loops, for gradient checks.
+// As matmul_plan.hpp, but in double, which oneDNN does not have: plain loops, for gradient checks.
 void run_matmul(const MatmulShape& shape, const double* a, const double* b, const double* bias, double* c);
 Tensor<double> pack_b(const MatmulShape& shape, const double* b);
 

@@ -6,12 +6,12 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 
-// The operations of ops/matmul/matmul.hpp for any device: what is checked is the same, Matmul<D> multiplies.
+// The operations of ops/matmul/matmul.hpp for any device: Matmul<D> multiplies.
 namespace trireme::ops {
 
 template <typename D>
 struct Matmul {
-  // Dims may be 0. An undefined bias adds nothing.
+  // Dims may be 0; an undefined bias adds nothing.
   template <typename T, typename C>
   static void run(MatmulShape shape, const Tensor<T, D>& a, const Tensor<T, D>& b, const Tensor<Accumulate<T>, D>& bias,
                   Tensor<C, D>& c);

@@ -78,7 +78,7 @@ class MatmulPlan {
   std::unordered_map<int, dnnl::memory> arguments_;
 };
 
-// The plans of one thread, which is one rank.
+// The plans of one thread, which belongs to one rank.
 class MatmulPlans {
  public:
   void run(const MatmulShape& shape, const void* a, const void* b, const float* bias, void* c) {
@@ -108,7 +108,7 @@ class MatmulPlans {
     return plans_.emplace(key, MatmulPlan(shape, engine_)).first->second;
   }
 
-  static constexpr std::size_t max_plans = 1024;  // shapes that change all the time must not pile up
+  static constexpr std::size_t max_plans = 1024;  // limits the memory if shapes change all the time
 
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};

@@ -5,14 +5,14 @@
 
 namespace trireme::ops {
 
-// Whether this processor multiplies such operands: oneDNN does it for bfloat16 without such instructions too, several times
-// slower than in float.
+// Whether this processor has instructions for products of this type. Without them oneDNN supports bfloat16 too, but several
+// times slower than float.
 bool has_matmul(DType operands);
 
-// Runs it with oneDNN. What oneDNN prepares for a shape is kept by the calling thread.
+// Runs a product with oneDNN. The calling thread keeps the plans that oneDNN makes for each shape.
 void run_matmul(const MatmulShape& shape, const void* a, const void* b, const float* bias, void* c);
 
-// b in the layout that the product of a shape with packed_b wants: for a matrix that many products use.
+// Returns b in the layout for products with shape.packed_b, for a matrix that many products use.
 Tensor<float> pack_b(const MatmulShape& shape, const float* b);
 
 }  // namespace trireme::ops

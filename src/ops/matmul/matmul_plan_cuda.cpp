@@ -80,7 +80,7 @@ Owned<cublasLtMatrixLayout_t> make_layout(const MatmulProblem& problem, DType dt
   return layout;
 }
 
-// What the search for algorithms is told about memory.
+// The limits on memory for the search for algorithms.
 Owned<cublasLtMatmulPreference_t> make_preference(const MatmulProblem& problem) {
   const CublasLt& library = cublaslt();
   cublasLtMatmulPreference_t made = nullptr;
@@ -95,8 +95,8 @@ Owned<cublasLtMatmulPreference_t> make_preference(const MatmulProblem& problem) 
                                CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
     set(alignment, problem.alignment);
   }
-  // A sum that is split keeps its parts in the type of sums, not in a half type, and adds them in an order of their own: not,
-  // as in place, in that in which they are ready.
+  // Parts of a split sum are kept in the type of sums, not in a half type, and added in a fixed order. In-place reduction adds
+  // them in the order in which they are ready.
   set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   return preference;
 }
@@ -121,9 +121,9 @@ MatmulPlan::MatmulPlan(cublasLtHandle_t handle, const MatmulProblem& problem)
   set(CUBLASLT_MATMUL_DESC_TRANSB, static_cast<std::int32_t>(operation(product.transpose_second)));
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue(problem)));
   if (problem.gelu != Gelu::none) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, product.result.leading);
-  // Values and weights bear fewer bits in the sums of their products; gradients do not.
+  // Fewer bits in sums are enough for products of values and weights, not for those of gradients.
   if (problem.shape.operands == DType::float8_e4m3) set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
-  // Where algorithms are looked for only the alignment of these pointers counts.
+  // Only the alignment of these pointers matters for the search for algorithms.
   auto* aligned = reinterpret_cast<void*>(std::uintptr_t{problem.alignment});
   const auto* scale = static_cast<const float*>(aligned);
   set_pointers({.bias = aligned, .gelu_input = aligned, .scale_a = scale, .scale_b = scale});

@@ -10,9 +10,9 @@
 
 namespace trireme::ops::cuda {
 
-inline constexpr std::size_t workspace_bytes = std::size_t{64} << 20;  // what an algorithm may use
+inline constexpr std::size_t workspace_bytes = std::size_t{64} << 20;  // limit for an algorithm
 
-// check_cublas() for a problem, which is described where it fails.
+// check_cublas() with a description of the problem in the message.
 void check_cublas(cublasStatus_t status, std::string_view call, const MatmulProblem& problem);
 
 // The descriptors of a problem; only pointers and the algorithm change from call to call.
@@ -20,12 +20,12 @@ class MatmulPlan {
  public:
   MatmulPlan(cublasLtHandle_t handle, const MatmulProblem& problem);
 
-  // At most `most` algorithms, the best by the library's estimate first. Throws where there is none.
+  // At most `most` algorithms, the best by the library's estimate first. Throws if there is none.
   std::vector<MatmulAlgorithm> candidates(int most) const;
-  // Whether it computes this problem on this GPU.
+  // Whether the algorithm supports this problem on this GPU.
   bool accepts(const MatmulAlgorithm& algorithm) const;
 
-  // Goes into the stream. The workspace has workspace_bytes.
+  // Launches the product in the stream. The workspace has workspace_bytes.
   cublasStatus_t run(const MatmulAlgorithm& algorithm, const MatmulOperands& operands, void* workspace, cudaStream_t stream);
 
  private:

@@ -19,7 +19,7 @@ namespace trireme::ops::cuda {
 namespace {
 
 constexpr int timed_algorithms = 8;
-constexpr std::size_t most_plans = 1024;  // shapes that change all the time must not pile up
+constexpr std::size_t most_plans = 1024;  // limits the memory if shapes change all the time
 
 struct ChosenPlan {
   MatmulPlan plan;
@@ -27,7 +27,7 @@ struct ChosenPlan {
 };
 
 Owned<cublasLtHandle_t> make_handle() {
-  device::current_stream();  // the thread's GPU is chosen
+  device::current_stream();  // selects this thread's GPU
   cublasLtHandle_t made = nullptr;
   check_cublas(cublaslt().create(&made), "cublasLtCreate");
   return {made, cublaslt().destroy};
@@ -39,7 +39,7 @@ PlanFile open_plan_file(PlanChoice choice) {
           {device::cuda_device(device::current_cuda_device()).name, cublaslt().version()}};
 }
 
-// What one thread, which is one rank, has of cuBLASLt.
+// The cuBLASLt state of one thread, which belongs to one rank.
 class MatmulPlans {
  public:
   void run(const MatmulProblem& problem, const MatmulOperands& operands) {
@@ -70,7 +70,7 @@ class MatmulPlans {
       return best.algorithm;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::out_of_memory) throw;
-      return plan.candidates(1).front();  // timing needs a second result
+      return plan.candidates(1).front();  // timing would need a second buffer for the result
     }
   }
 

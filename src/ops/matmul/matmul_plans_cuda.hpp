@@ -4,18 +4,18 @@
 
 namespace trireme::ops::cuda {
 
-// How the algorithm of a problem is chosen: among those that the library names the one that takes least time, measured at the
-// first product and kept in a file, or the first that it names.
+// How the algorithm of a problem is chosen. timed: the fastest of those that the library proposes, measured at the first
+// product and kept in a file. heuristic: the library's first proposal.
 enum class PlanChoice : std::uint8_t { timed, heuristic };
 
-// What TRIREME_MATMUL_PLANS says, null when unset. Throws Error for another word.
+// Parses the value of TRIREME_MATMUL_PLANS; null if unset. Throws Error for an unknown word.
 PlanChoice plan_choice(const char* variable);
 
-// The product goes into the thread's current stream. No dim may be 0. Descriptors and algorithms of problems are kept by the
-// calling thread; of a problem in a graph that is being captured nothing is measured.
+// Launches the product in the thread's current stream. No dim may be 0. The calling thread keeps the descriptors and algorithms
+// of problems. Nothing is measured while a graph is being captured.
 void run_matmul(MatmulProblem problem, const MatmulOperands& operands);
 
-// Likewise where cuBLASLt has an algorithm; otherwise false, nothing was done, and the calling thread remembers it.
+// Likewise, if cuBLASLt has an algorithm. Otherwise returns false and does nothing; the calling thread remembers this.
 bool try_matmul(MatmulProblem problem, const MatmulOperands& operands);
 
 }  // namespace trireme::ops::cuda

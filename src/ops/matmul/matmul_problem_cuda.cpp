@@ -9,7 +9,7 @@
 namespace trireme::ops::cuda {
 namespace {
 
-// A row-major matrix [rows, columns] as the library sees it.
+// A row-major matrix [rows, columns] as the column-major library sees it.
 ColumnMajorMatrix transposed(std::int64_t rows, std::int64_t columns, std::int64_t stride) {
   return {.rows = columns, .columns = rows, .leading = columns, .stride = stride};
 }

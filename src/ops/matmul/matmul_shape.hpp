@@ -19,16 +19,16 @@ struct MatmulShape {
   bool transpose_a = false;
   bool transpose_b = false;
   bool accumulate = false;
-  bool bias = false;                // of the type that sums have
-  bool inference = false;           // LinearUse
-  bool packed_b = false;            // b is what pack_b() made of it: on CPUs
+  bool bias = false;                // in the type of sums
+  bool inference = false;           // LinearUse::inference
+  bool packed_b = false;            // b is a result of pack_b(); on CPUs
   DType operands = DType::float32;  // of a and b
   DType result = DType::float32;    // of c
 
   auto operator<=>(const MatmulShape&) const = default;
 };
 
-// Of c = a b, any of them with leading dims that are folded into rows. Throws where they do not fit.
+// The shape of c = a b. Leading dims of a, b and c are folded into rows. Throws if the shapes do not fit.
 template <typename T, typename C>
 MatmulShape matmul_shape(const Shape& a, const Shape& b, const Shape& c, const MatmulOptions& options) {
   require(a.size() > 0 && b.size() > 0 && c.size() > 0, "matmul: a scalar is no matrix");

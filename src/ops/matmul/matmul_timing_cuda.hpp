@@ -8,8 +8,7 @@
 
 namespace trireme::ops::cuda {
 
-// The algorithm that takes least time for these operands. The host waits. A result that is overwritten is used for it; one
-// that is added to keeps its values.
+// The fastest algorithm for these operands. The host waits. The runs overwrite the result, unless the product adds to it.
 TimedAlgorithm fastest(MatmulPlan& plan, const MatmulProblem& problem, const std::vector<MatmulAlgorithm>& algorithms,
                        MatmulOperands operands, void* workspace, cudaStream_t stream);
 

@@ -17,12 +17,12 @@
 namespace trireme::ops {
 namespace {
 
-// From one panel or strip to the next. Lines that are written in turn don't fall on the same sets of the cache.
+// The distance from one panel or strip to the next. It keeps lines that are written in turn off the same cache sets.
 std::int64_t step_of(std::int64_t elements) { return elements + 80; }
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// The second cache, in floats. How large it is changes no result.
+// The size of the L2 cache, in floats. Results do not depend on it.
 std::int64_t cache_floats() {
   static const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
   return std::clamp(found, 1L << 18, 1L << 22) / static_cast<long>(sizeof(float));
@@ -51,7 +51,7 @@ void copy_as_floats(const T* from, float* to, std::int64_t count) {
   }
 }
 
-// A stored matrix [rows, columns], and which of its elements is (i, j).
+// A stored matrix [rows, columns], possibly transposed, with access to its elements (i, j).
 template <typename T>
 struct Operand {
   const T* data;
@@ -81,7 +81,7 @@ class PackedProduct {
 
   void run() {
     thread_local Workspace of_panels;
-    Workspace of_sums;  // not kept, it may be large
+    Workspace of_sums;  // freed after the product, because it may be large
     float* const panels = of_panels.floats(columns_ / kernels_.panel_columns * step_of(depth_ * kernels_.panel_columns));
     if (keeps_sums()) sums_ = of_sums.floats(shape_.m * columns_);
     for (std::int64_t j = 0; j < shape_.n; j += columns_) {
@@ -101,10 +101,10 @@ class PackedProduct {
   }
 
  private:
-  static constexpr std::int64_t least_products = 1 << 20;  // that are worth a thread
-  static constexpr std::int64_t piece_rows = 16;           // of halves that are widened at a time
+  static constexpr std::int64_t least_products = 1 << 20;  // below this a thread is not worth it
+  static constexpr std::int64_t piece_rows = 16;           // half elements that are converted at a time
 
-  // Columns [j, j + columns) of c, of which products [p, p + depth) are added.
+  // Adds the products [p, p + depth) to the columns [j, j + columns) of c.
   struct Block {
     std::int64_t p;
     std::int64_t depth;
@@ -114,12 +114,12 @@ class PackedProduct {
     std::int64_t panel_step;
   };
 
-  // Sums of a half result that are not complete after the first block.
+  // Whether sums of a half result are kept in float, because they take more than one block.
   bool keeps_sums() const { return is_half<C> && shape_.k > depth_; }
   bool is_last(const Block& block) const { return block.p + block.depth == shape_.k; }
   std::int64_t rows_of(std::int64_t strip) const { return std::min(strip_rows_, shape_.m - strip * strip_rows_); }
 
-  // Columns [begin, end) of the block.
+  // Packs the columns [begin, end) of the block.
   void pack_b(const Block& block, std::int64_t begin, std::int64_t end) const {
     const std::int64_t width = kernels_.panel_columns;
     const T* const from = b_.at(block.p, block.j + begin);
@@ -148,7 +148,7 @@ class PackedProduct {
     }
   }
 
-  // Strips [begin, end) of the block.
+  // Computes the strips [begin, end) of the block.
   void multiply(const Block& block, std::int64_t begin, std::int64_t end) const {
     thread_local Workspace of_strips;
     if (!a_.transposed) {
@@ -183,7 +183,7 @@ class PackedProduct {
     }
   }
 
-  // Of stored rows of a.
+  // The lines of stored rows of a.
   LinesAhead lines(const T* first, std::int64_t rows, std::int64_t columns) const {
     return {.row = reinterpret_cast<const char*>(first),
             .row_bytes = a_.stride * static_cast<std::int64_t>(sizeof(T)),
@@ -247,7 +247,7 @@ class PackedProduct {
   const float* bias_;
   C* c_;
   float* sums_ = nullptr;    // [m, columns of a block]
-  std::int64_t depth_;       // of a block, at most
+  std::int64_t depth_;       // most of a block
   std::int64_t columns_;     // likewise
   std::int64_t strips_;      // of a
   std::int64_t strip_rows_;  // of each but the last
@@ -264,10 +264,10 @@ void run_packed_product(const MatmulShape& shape, const T* a, const T* b, const 
   PackedProduct<T, C>(shape, a, b, bias, c).run();
 }
 
-// As measured beside oneDNN's products: benchmarks/results/packed_products_xeon-avx512-2core_2026-11-27.md.
+// The limits are measured against oneDNN's products: benchmarks/results/packed_products_xeon-avx512-2core_2026-11-27.md.
 bool prefers_packed_product(const MatmulShape& shape) {
   const auto& [m, n, k] = std::tie(shape.m, shape.n, shape.k);
-  // So small that oneDNN's call takes longer than its multiplications, but with rows enough for b to be worth packing.
+  // So small that oneDNN's overhead exceeds the multiplications, but with enough rows for packing b to be worth it.
   if (m >= 4 && m <= 64 && n >= 8 && k >= 4 && n * k <= 1 << 12 && m * k * ceil_div(n, 32) <= 1 << 11) return true;
   if (n < 128 || k < 64) return false;
   switch (device::current_isa()) {

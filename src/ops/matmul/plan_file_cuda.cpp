@@ -18,7 +18,7 @@ namespace {
 
 constexpr int format = 1;
 
-// "NVIDIA H200" as "nvidia-h200".
+// A file name for a platform: "NVIDIA H200" becomes "nvidia-h200".
 std::string file_name(const PlanPlatform& platform) {
   std::string gpu;
   for (const char letter : platform.gpu) {
@@ -29,7 +29,7 @@ std::string file_name(const PlanPlatform& platform) {
 }
 
 void write_text(const std::filesystem::path& path, const std::string& text) {
-  std::error_code failure;  // a folder that can't be made can't be written to either, which says more
+  std::error_code failure;  // ignored: the error of writing the file says more
   std::filesystem::create_directories(path.parent_path(), failure);
   FileReplacement file(path);
   file.write(std::as_bytes(std::span(text)));
@@ -94,7 +94,7 @@ void PlanFile::add(const std::string& problem, const TimedAlgorithm& timed) {
   TimedPlans all = plans_;
   try {
     all.merge(from_json(open_file(path_)->content(), platform_));
-  } catch (const Error&) {  // there is none yet, or none that can be used
+  } catch (const Error&) {  // there is no file yet, or it can't be used
   }
   try {
     write_text(path_, to_json(platform_, all));

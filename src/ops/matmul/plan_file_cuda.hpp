@@ -8,10 +8,10 @@
 
 #include "ops/matmul/matmul_algorithm_cuda.hpp"
 
-// What products were timed to be best with, kept for later runs: JSON, a file for each GPU model and version of cuBLASLt.
+// The fastest algorithms of products, kept for later runs: a JSON file for each GPU model and version of cuBLASLt.
 namespace trireme::ops::cuda {
 
-// What times are true of.
+// The platform that times are valid for.
 struct PlanPlatform {
   std::string gpu;  // "NVIDIA H200"
   std::size_t cublaslt = 0;
@@ -22,19 +22,19 @@ struct PlanPlatform {
 using TimedPlans = std::map<std::string, TimedAlgorithm, std::less<>>;  // by describe(problem)
 
 std::string to_json(const PlanPlatform& platform, const TimedPlans& plans);
-// Throws Error{corrupt_file} where the text is no such file, Error{invalid_argument} where it is of another platform.
+// Throws Error{corrupt_file} if the text is not such a file, Error{invalid_argument} if it is of another platform.
 TimedPlans from_json(std::string_view text, const PlanPlatform& platform);
 
-// What TRIREME_PLAN_CACHE and HOME say, null when unset; empty where there is no folder to keep plans in.
+// The folder for plans, from the values of TRIREME_PLAN_CACHE and HOME (null if unset); empty if there is none.
 std::filesystem::path plan_folder(const char* cache, const char* home);
 
 class PlanFile {
  public:
-  // Reads what there is; a file that can't be used is passed over with a message. An empty folder keeps nothing.
+  // Reads the file if there is one, or logs why it can't be used. With an empty folder nothing is kept.
   PlanFile(const std::filesystem::path& folder, PlanPlatform platform);
 
-  const TimedAlgorithm* find(std::string_view problem) const;  // null where it was not timed
-  // Written at once, beside what others have written meanwhile; where that fails a message says so, the first time.
+  const TimedAlgorithm* find(std::string_view problem) const;  // null if it was not timed
+  // Writes the file at once, merged with what other processes have written since. The first failure is logged.
   void add(const std::string& problem, const TimedAlgorithm& timed);
 
  private:

@@ -5,7 +5,8 @@
 #include "ops/matmul/transposed_vectors.hpp"
 
 // The products of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a block of b stays in the
-// second cache as panels, each a tile's columns; strips of a, each a tile's rows, pass through the first cache in turn.
+// L2 cache as panels, each with the columns of a tile; strips of a, each with the rows of a tile, go through the L1 cache in
+// turn.
 namespace trireme::ops::TRIREME_ISA {
 namespace {
 
@@ -14,18 +15,18 @@ constexpr int width = lanes<float>;
 constexpr int most_rows = num_registers == 32 ? 14 : 6;
 constexpr int vectors = 2;
 constexpr int panel_columns = vectors * width;
-constexpr std::int64_t most_depth = num_registers == 32 ? 512 : 384;  // of a strip and a panel in the first cache
+constexpr std::int64_t most_depth = num_registers == 32 ? 512 : 384;  // of a strip and a panel that fit into the L1 cache
 
-// Rows of a strip are far enough apart that they do not fall on the same sets of the cache, and a constant distance: the
-// displacement is part of the instruction.
+// The distance of rows of a strip. It keeps rows off the same cache sets, and is constant, so that it is part of the
+// instruction.
 constexpr std::int64_t row_step = most_depth + 16;
 constexpr std::int64_t column_step = most_rows > 8 ? 16 : 8;
 static_assert(most_rows <= column_step);
 
-constexpr std::int64_t pause = 8;  // products between two requests for lines
+constexpr std::int64_t pause = 8;  // products between two prefetches
 
-// What is asked for while a strip is multiplied, in `times` requests. After the last line it is that line again, which costs
-// nothing.
+// Prefetches lines while a strip is multiplied, in `times` calls of ask(). After the last line it prefetches that line again,
+// which costs nothing.
 class Ahead {
  public:
   Ahead(const LinesAhead& what, std::int64_t times)
@@ -85,7 +86,7 @@ template <int rows, bool by_columns>
       b += panel_columns;
     }
   };
-  Ahead ahead = of_strip;  // in registers
+  Ahead ahead = of_strip;  // a local copy stays in registers
   const float* c_ahead = tile.c;
   std::int64_t p = 0;
   for (; p + pause <= strip.depth; p += pause) {
@@ -165,7 +166,7 @@ void transpose(const float* from, std::int64_t from_stride, std::int64_t count, 
   for (int row = 0; row < width; ++row) store(to + row * to_stride, rows[row]);
 }
 
-// One panel of `columns` columns of a transposed b.
+// Packs one panel of `columns` columns of a transposed b.
 void pack_transposed(const float* b, std::int64_t stride, std::int64_t rows, std::int64_t columns, float* panel) {
   for (std::int64_t first = 0; first < panel_columns; first += width) {
     const float* const from = b + first * stride;
@@ -209,7 +210,7 @@ void pack_strips(const float* a, std::int64_t stride, std::int64_t rows, std::in
     std::int64_t left = columns;
     for (; left >= column_step; left -= strip_columns, from += strip_columns, to += strip_step) {
 #pragma GCC unroll 4
-      for (int i = 0; i < column_step; i += width) store(to + i, load<V>(from + i));  // may be more than the strip has
+      for (int i = 0; i < column_step; i += width) store(to + i, load<V>(from + i));  // may copy more rows than the strip has
     }
     for (; left > 0; left -= strip_columns, from += strip_columns, to += strip_step) {
       for (std::int64_t i = 0; i < strip_columns && i < left; ++i) to[i] = from[i];

@@ -6,20 +6,20 @@
 
 namespace trireme::ops {
 
-// Lines of memory that are asked for while a strip is multiplied, one after the other: what will be copied next.
+// Cache lines that are prefetched while a strip is multiplied: the memory that will be packed next.
 struct LinesAhead {
-  const char* row;         // its first line; null: nothing is asked for
+  const char* row;         // first line of the first row; null: no prefetch
   std::int64_t row_bytes;  // from a row to the next
   std::int64_t rows;
   std::int64_t lines;  // of a row
 };
 
-// c[rows, columns] (+)= strip[rows, depth] panels[depth, columns] (+ bias[columns]), rows at most strip_rows of the kernels.
+// c[rows, columns] (+)= strip[rows, depth] panels[depth, columns] (+ bias[columns]), at most strip_rows rows.
 struct ProductStrip {
   std::int64_t rows;
   std::int64_t columns;
-  std::int64_t depth;  // at most most_depth of the kernels
-  const float* strip;  // element (i, p) is strip[i * row_step + p], by_columns strip[p * column_step + i]
+  std::int64_t depth;  // at most most_depth
+  const float* strip;  // element (i, p) is strip[i * row_step + p], or strip[p * column_step + i] if by_columns
   bool by_columns;
   const float* panels;  // as pack_panels() wrote them, each [depth, panel_columns]
   std::int64_t panel_step;
@@ -30,19 +30,20 @@ struct ProductStrip {
   LinesAhead ahead;
 };
 
-// Products of matrices of float. The sum of an element depends on the depth alone: it begins anew after every most_depth
-// products, and within them goes in order.
+// Products of matrices of float. The order of additions depends on the depth alone: products are added in order, with a new
+// partial sum after every most_depth.
 struct ProductKernels {
   std::int64_t most_depth;     // of a block of a product
-  std::int64_t strip_rows;     // of c, which stay in registers
+  std::int64_t strip_rows;     // rows of c that stay in registers
   std::int64_t panel_columns;  // of b
-  std::int64_t row_step;       // of a strip, see there
+  std::int64_t row_step;       // of a strip, see ProductStrip
   std::int64_t column_step;
-  // Rows [0, rows) of all panels of b, the first at `panels` and each panel_step elements after the one before: b[p][j] is
-  // b[p * stride + j], of a transposed one b[j * stride + p]. Zeros where there are no more columns.
+  // Packs the rows [0, rows) of all panels of b, panel_step elements apart. b[p][j] is b[p * stride + j], or b[j * stride + p]
+  // if transposed. Missing columns are filled with zeros.
   void (*pack_panels)(const float* b, std::int64_t stride, bool transposed, std::int64_t rows, std::int64_t columns,
                       float* panels, std::int64_t panel_step);
-  // Strips by columns of a stored [rows, columns]: columns c of strip s at strips[s * strip_step + p * column_step].
+  // Packs strips by columns from a stored [rows, columns]: the elements of strip s for product p begin at strips[s * strip_step
+  // + p * column_step].
   void (*pack_strips)(const float* a, std::int64_t stride, std::int64_t rows, std::int64_t columns, std::int64_t strip_columns,
                       float* strips, std::int64_t strip_step);
   void (*multiply)(const ProductStrip& strip);

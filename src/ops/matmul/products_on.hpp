@@ -10,7 +10,7 @@
 #include "trireme/ops/matmul/products.hpp"
 #include "trireme/ops/reduce/reductions.hpp"
 
-// The operations of ops/matmul/products.hpp for any device, made of others.
+// The operations of ops/matmul/products.hpp for any device, composed of other operations.
 namespace trireme {
 
 template <typename T, typename D>

@@ -10,7 +10,7 @@ constexpr std::int64_t most_products = 65535;  // of one batch: the third dim of
 
 struct Loop {
   std::int64_t count;
-  OperandPlaces stride;  // 0 where the operand has one matrix for all
+  OperandPlaces stride;  // 0 if the operand has one matrix for all
 };
 
 std::int64_t stride_along(int dim, const Shape& operand, std::int64_t& matrices) {
@@ -20,13 +20,13 @@ std::int64_t stride_along(int dim, const Shape& operand, std::int64_t& matrices)
   return stride;
 }
 
-// A step of `outer` is as far as all of `inner`, in every operand.
+// Whether a step of `outer` is as long as all of `inner`, in every operand.
 bool continues(const Loop& outer, const Loop& inner) {
   const auto joins = [&](std::int64_t OperandPlaces::*of) { return outer.stride.*of == inner.stride.*of * inner.count; };
   return joins(&OperandPlaces::a) && joins(&OperandPlaces::b) && joins(&OperandPlaces::c);
 }
 
-// The loops over the dims of `batch`, innermost first; dims that one loop can go through are one.
+// The loops over the dims of `batch`, innermost first; dims are merged where possible.
 std::vector<Loop> loops_over(const Shape& a, const Shape& b, const Shape& c, const Shape& batch) {
   std::vector<Loop> loops;
   OperandPlaces matrices{1, 1, 1};
@@ -43,7 +43,7 @@ std::vector<Loop> loops_over(const Shape& a, const Shape& b, const Shape& c, con
   return loops;
 }
 
-// The longest loop whose results are apart from each other becomes the stride of the batches.
+// Removes the longest loop that writes to different matrices of c, and returns it as the loop within a batch.
 Loop take_strided(std::vector<Loop>& loops) {
   const auto length = [](const Loop& loop) { return loop.stride.c == 0 ? 0 : loop.count; };
   const auto longest = std::ranges::max_element(loops, {}, length);

@@ -16,16 +16,16 @@ struct OperandPlaces {
   bool operator==(const OperandPlaces&) const = default;
 };
 
-// Products of matrices at even distances: product i takes matrix first + i * stride of each operand.
+// Products of matrices with constant strides: product i takes matrix first + i * stride of each operand.
 struct StridedBatch {
   std::int64_t count = 1;
   OperandPlaces first;
   OperandPlaces stride;
-  bool accumulate = false;  // to what earlier batches have written
+  bool accumulate = false;  // adds to the results of earlier batches
 };
 
-// The products over all matrices of `batch`, whose last two dims are not looked at, in as few batches as strides allow, to be
-// run in order. A dim that an operand has not, or that is 1, is broadcast; over those of c results are summed.
+// The products over all matrices of `batch`, whose last two dims are ignored, in as few batches as strides allow. They are to
+// be run in order. Dims that an operand does not have, or that are 1, are broadcast; results are summed over such dims of c.
 std::vector<StridedBatch> strided_batches(const Shape& a, const Shape& b, const Shape& c, const Shape& batch);
 
 }  // namespace trireme::ops::cuda

@@ -6,11 +6,11 @@
 
 namespace trireme::ops::TRIREME_ISA {
 
-// A vector that is aligned: as an argument of templates V would lose that it is not.
+// A vector with natural alignment: as an argument of templates V would lose its attribute of being unaligned.
 typedef float Aligned __attribute__((vector_size(vector_bytes)));
 
 // One step of the transposition of `lanes<float>` rows of `lanes<float>` elements: rows i and i + half, i & half == 0, exchange
-// the parts of `half` elements that lie off the diagonal.
+// their off-diagonal parts of `half` elements.
 template <int half, int... lane>
 void exchange(Aligned& upper, Aligned& lower, std::integer_sequence<int, lane...>) {
   const Aligned first = __builtin_shufflevector(upper, lower, ((lane & half) == 0 ? lane : lane - half + lanes<float>)...);

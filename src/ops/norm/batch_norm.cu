@@ -35,7 +35,7 @@ cudaError_t sum_parts(const Terms& terms, std::int64_t rows, std::int64_t channe
   return device::launched();
 }
 
-// Long enough for the coefficients of a thread's channels to be worth it; not more threads than the GPU runs at once.
+// Threads get enough rows for their coefficients to be worth it; there are not more threads than the GPU runs at once.
 ChannelStrands strands_of(std::int64_t rows, std::int64_t channels, int width, std::int64_t blocks) {
   constexpr std::int64_t least_rows = 4;
   const std::int64_t packs = channels / width;
@@ -55,7 +55,7 @@ cudaError_t each_strand(const Pass& pass, std::int64_t rows, std::int64_t channe
   return device::launched();
 }
 
-// Calls launch(integral constant).
+// Calls launch(integral constant) with `counts`.
 template <typename Launch>
 cudaError_t with_counts(Counts counts, Launch launch) {
   switch (counts) {
@@ -69,7 +69,7 @@ cudaError_t with_counts(Counts counts, Launch launch) {
 }  // namespace
 
 std::int64_t num_channel_parts(std::int64_t rows, std::int64_t channels) {
-  constexpr std::int64_t elements = 8 * 8 * device::threads_per_block;  // of a part, at least
+  constexpr std::int64_t elements = 8 * 8 * device::threads_per_block;  // least elements of a part
   constexpr std::int64_t most = 4 * device::multiprocessors;
   const std::int64_t parts = rows * channels / elements;
   return parts < 1 ? 1 : parts < most ? parts : most;

@@ -5,19 +5,19 @@
 #include "trireme/math/exponential.hpp"
 #include "trireme/math/functors.hpp"
 
-// The operations of ops/norm/batch_norm.hpp. Sums are in double; the order of additions follows from the sizes and the
-// alignment.
+// The operations of ops/norm/batch_norm.hpp. Sums are in double; the order of additions depends on the sizes and the alignment
+// alone.
 namespace trireme::ops {
 
-// Of `Width` neighbouring channels: what batch norm adds up over the rows.
+// The sums over rows of batch norm, for `Width` neighbouring channels.
 template <int Width>
 struct ChannelSums {
   double first[Width];
   double second[Width];
 };
 
-// Calls use(place, read(place)) for every `step`-th place from `place` to before `end`. What is read of two places does not
-// wait for what is written.
+// Calls use(place, read(place)) for every `step`-th place of [place, end). Reads two places before it writes, so that reads do
+// not wait for writes.
 template <typename Read, typename Use>
 TRIREME_TEAM void each_place(std::int64_t place, std::int64_t end, std::int64_t step, Read read, Use use) {
   for (; place + step < end; place += 2 * step) {
@@ -35,7 +35,7 @@ struct ChannelMoments {
   static constexpr int blocks_of_multiprocessor = 4;
   const T* x;
 
-  // Over every `step`-th of the rows from `row` on.
+  // Sums over every `step`-th row of [row, end).
   TRIREME_TEAM ChannelSums<Width> operator()(std::int64_t row, std::int64_t end, std::int64_t step, std::int64_t channels,
                                              std::int64_t channel) const {
     ChannelSums<Width> sums{};
@@ -53,8 +53,8 @@ struct ChannelMoments {
   }
 };
 
-// The normalisation of a channel. x - mean is x - center - remainder: exact also where the mean is large and has more digits
-// than x.
+// The normalisation of a channel. x - mean is x - center - remainder, exact even if the mean is large and has more digits than
+// x.
 template <typename T>
 struct ChannelNormalization {
   const double* mean;
@@ -69,7 +69,7 @@ struct ChannelNormalization {
   TRIREME_TEAM double remainder(std::int64_t channel) const { return mean[channel] - static_cast<double>(center(channel)); }
 };
 
-// Of `Width` channels from one on: y = (x - center) * scale + shift.
+// The coefficients of `Width` neighbouring channels: y = (x - center) * scale + shift.
 template <int Width, typename T>
 struct ChannelCoefficients {
   using A = Accumulate<T>;
@@ -87,7 +87,7 @@ struct ChannelCoefficients {
   }
 };
 
-// What both gradient passes read.
+// The input of both gradient passes.
 template <typename T>
 struct BatchNormGradients {
   ChannelNormalization<T> norm;
@@ -109,11 +109,10 @@ struct GradientPacks {
     return packs;
   }
 
-  // x - center.
   TRIREME_TEAM Accumulate<T> difference(const ChannelCoefficients<Width, T>& channels, int k) const {
     return widened(x.at[k]) - channels.center[k];
   }
-  // dy, where it counts.
+  // dy where it counts, else 0.
   TRIREME_TEAM Accumulate<T> gradient(const ChannelCoefficients<Width, T>& channels, int k) const {
     if constexpr (counts == Counts::everywhere) return widened(dy.at[k]);
     const Accumulate<T> result =
@@ -125,7 +124,7 @@ struct GradientPacks {
 template <typename T>
 struct BatchNormSumPointers {
   BatchNormGradients<T> of;
-  T* dresidual;  // becomes the dy that counts; may be null
+  T* dresidual;  // becomes dy where it counts, else 0; may be null
 };
 
 // dy and dy * (x - mean) * rstd.
@@ -159,8 +158,8 @@ struct ChannelGradientMoments {
   }
 };
 
-// The rows are cut into parts, each of which a team adds up on its own: sums [parts, 2, channels]. The threads stand in lanes,
-// which take the part's rows in turn; a thread of a lane has a pack of channels.
+// The rows are cut into parts, and a team sums each part: sums [parts, 2, channels]. The threads of a team form lanes, which
+// take the rows of the part in turn; each thread of a lane has a pack of channels.
 template <int Width, typename Terms>
 struct SumChannelParts {
   Terms terms;
@@ -174,7 +173,7 @@ struct SumChannelParts {
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team, std::int64_t part, double* scratch) const {
     const std::int64_t packs = channels / Width;
-    const std::int64_t threads = packs < team.size() ? packs : team.size();  // of a lane
+    const std::int64_t threads = packs < team.size() ? packs : team.size();  // threads of a lane
     const std::int64_t lanes = team.size() / threads;
     for (std::int64_t first = 0; first < packs; first += threads) {
       const std::int64_t columns = (packs - first < threads ? packs - first : threads);
@@ -210,13 +209,13 @@ struct SumChannelParts {
       if (column >= columns) continue;
       double sum = 0;
       for (std::int64_t lane = 0; lane < lanes; ++lane) sum += scratch[lane * 2 * Width * threads + i];
-      const std::int64_t number = i / threads;  // among the sums of a pack
+      const std::int64_t number = i / threads;  // index among the sums of a pack
       sums[(part * 2 + number / Width) * channels + (first + column) * Width + number % Width] = sum;
     }
   }
 };
 
-// Mean and rstd from the sums, for the whole batch by one team.
+// By one team: mean and rstd of the whole batch, from the sums.
 template <typename A>
 struct BatchStatistics {
   const double* sums;
@@ -247,7 +246,7 @@ struct BatchStatistics {
  private:
   TRIREME_TEAM double variance(std::int64_t channel) const {
     const double difference = sums[channels + channel] / rows - mean[channel] * mean[channel];
-    return difference < 0 ? 0 : difference;  // rounding; NaN stays
+    return difference < 0 ? 0 : difference;  // negative by rounding; NaN stays
   }
   TRIREME_TEAM double unbiased(std::int64_t channel) const { return variance(channel) * rows / (rows - 1); }
   TRIREME_TEAM void follow(A& average, double value) const {
@@ -275,8 +274,8 @@ struct RoundedSum {
   TRIREME_TEAM A operator()(std::int64_t, double sum) const { return static_cast<A>(sum); }
 };
 
-// The rows that pass by threads of a pack of channels each, whose coefficients they keep: a thread for each i in
-// [0, strands * channels / Width).
+// A thread for each i in [0, strands * channels / Width). Each thread has a pack of channels, keeps their coefficients, and
+// goes through every `strands`-th row.
 struct ChannelStrands {
   std::int64_t rows;
   std::int64_t channels;

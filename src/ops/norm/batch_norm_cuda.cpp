@@ -13,7 +13,7 @@ using device::native_stream;
 
 namespace {
 
-// sums [2 * channels] of what make(parts, sums of parts) launches.
+// Adds the sums of parts that make(parts, sums of parts) launches: sums [2 * channels].
 template <typename Make>
 void sum_in_parts(const Shape& x, Tensor<double, Cuda>& sums, const Make& make) {
   const std::int64_t parts = cuda::num_channel_parts(x.rows(), x.back());

@@ -4,10 +4,10 @@
 
 #include "ops/norm/batch_norm_body.hpp"
 
-// Launches: T is float, double, bfloat16 or float16, A what it is computed in.
+// Launches: T is float, double, bfloat16 or float16, A the type that T is computed in.
 namespace trireme::ops::cuda {
 
-// Into how many parts the rows are cut, whose sums [parts, 2, channels] the next two make.
+// The number of parts that the rows are cut into. The next two functions compute the sums [parts, 2, channels].
 std::int64_t num_channel_parts(std::int64_t rows, std::int64_t channels);
 template <typename T>
 cudaError_t sum_channel_parts(const T* x, std::int64_t rows, std::int64_t channels, std::int64_t parts, double* sums,

@@ -6,10 +6,10 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/norm/batch_norm.hpp"
 
-// The operations of ops/norm/batch_norm.hpp for any device: what is checked is the same, BatchNorm<D> does the work.
+// The operations of ops/norm/batch_norm.hpp for any device: BatchNorm<D> does the work.
 namespace trireme::ops {
 
-// What batch_norm_backward gets beside its pass.
+// The arguments of batch_norm_backward besides its pass.
 template <typename T, typename D>
 struct BatchNormInputGradient {
   Tensor<double, D> sums;
@@ -60,7 +60,7 @@ inline void require_sums(std::string_view op, const Shape& sums, std::int64_t ch
   require(sums.numel() == 2 * channels, "{}: there are {} sums, but {} channels need two each", op, sums.numel(), channels);
 }
 
-// What forward and backward pass share.
+// The checks that forward and backward pass share.
 template <typename Pass>
 void require_pass(std::string_view op, const Pass& pass) {
   require_channels(op, pass.x.shape());

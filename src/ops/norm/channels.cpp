@@ -10,7 +10,7 @@
 namespace trireme::ops {
 namespace {
 
-// Rows of few channels are taken several at a time, so that lines are long enough for vectors and end with one.
+// Rows of few channels are joined into lines of several rows, which are long enough for vectors and a whole number of vectors.
 struct Lines {
   std::int64_t count;  // of elements
   std::int64_t channels;
@@ -21,9 +21,9 @@ struct Lines {
     while (width < 64 || (width % 16 != 0 && width < 1024)) width *= 2;
   }
   std::int64_t number() const { return (count + width - 1) / width; }
-  std::int64_t piece() const { return std::max<std::int64_t>(4, 2048 / width) * width; }  // of half types: stays in the caches
+  std::int64_t piece() const { return std::max<std::int64_t>(4, 2048 / width) * width; }  // for half types: fits the caches
 
-  // value(channel) in every column.
+  // A line with value(channel) in each column.
   template <typename A, typename Value>
   Tensor<A> columns(const Value& value) const {
     Tensor<A> result({width});
@@ -33,7 +33,7 @@ struct Lines {
   }
 };
 
-// The floats of a piece, kept from piece to piece.
+// Memory for the floats of a piece, reused by all pieces.
 template <typename T>
 struct PieceRows {
   FloatRow<T> x, y, dy, dx, residual;
@@ -41,7 +41,7 @@ struct PieceRows {
   explicit PieceRows(std::int64_t piece) : x(piece), y(piece), dy(piece), dx(piece), residual(piece) {}
 };
 
-// Calls body(rows, first, elements) for whole lines of [begin, end), of half types in pieces.
+// Calls body(rows, first, elements) for the lines [begin, end): at once, or for half types in pieces of whole lines.
 template <typename T, typename Body>
 void for_line_pieces(const Lines& lines, std::int64_t begin, std::int64_t end, const Body& body) {
   const std::int64_t first = begin * lines.width;
@@ -57,7 +57,7 @@ void parallel_lines(const Lines& lines, const Body& body) {
                 [&](std::int64_t begin, std::int64_t end) { for_line_pieces<T>(lines, begin, end, body); });
 }
 
-// body(rows, first, elements, sums of columns) for each part of the lines; their sums are added in the order of the parts.
+// Calls body(rows, first, elements, sums of columns) for each part of the lines, and adds the sums in the order of the parts.
 template <typename T, typename Body>
 void sum_columns(const Lines& lines, double* sums, const Body& body) {
   const std::int64_t parts = num_row_parts(lines.number());
@@ -77,7 +77,7 @@ void sum_columns(const Lines& lines, double* sums, const Body& body) {
   }
 }
 
-// x - mean is x - center - remainder(mean): exact also where the mean is large and has more digits than x.
+// x - mean is x - center - remainder(mean), exact even if the mean is large and has more digits than x.
 template <typename A>
 double remainder(double mean) {
   return mean - static_cast<double>(static_cast<A>(mean));
@@ -88,7 +88,7 @@ const Accumulate<T>* read_or_null(FloatRow<T>& row, const T* data, std::int64_t 
   return data == nullptr ? nullptr : row.read(data + first, count);
 }
 
-// By column: y = (x - center) * scale + shift.
+// The coefficients of each column: y = (x - center) * scale + shift.
 template <typename A>
 struct NormColumns {
   Tensor<A> center;

@@ -5,7 +5,7 @@
 
 #include "trireme/core/dtype.hpp"
 
-// Rows of channels with one normalisation for each channel: what batch norm is, and group norm for each sample.
+// Rows of channels with one normalisation for each channel. Batch norm is that for the whole batch, group norm for each sample.
 namespace trireme::ops {
 
 template <typename T>
@@ -15,7 +15,7 @@ struct ChannelRows {
   std::int64_t channels;
 };
 
-// By channel; weight and bias may be null.
+// Arrays by channel; weight and bias may be null.
 template <typename T>
 struct ChannelNorm {
   const double* mean;
@@ -26,7 +26,7 @@ struct ChannelNorm {
   double weight_or_one(std::int64_t channel) const { return weight != nullptr ? static_cast<double>(weight[channel]) : 1; }
 };
 
-// sums [2 * channels]: of the elements, of their squares. The same for any number of threads.
+// sums [2 * channels]: of the elements, then of their squares. The same bits for any number of threads.
 template <typename T>
 void sum_channels(const ChannelRows<T>& in, double* sums);
 
@@ -34,7 +34,7 @@ void sum_channels(const ChannelRows<T>& in, double* sums);
 template <typename T>
 void normalize_channels(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const T* residual, bool relu, T* y);
 
-// With ReLU dy counts where y is above 0, or, where y is null, where the norm of x is.
+// With ReLU, dy counts where y is above 0; if y is null, where the normalised x is above 0.
 template <typename T>
 struct PassedGradients {
   const T* dy;
@@ -42,8 +42,8 @@ struct PassedGradients {
   const T* y = nullptr;
 };
 
-// With n = (x - mean) * rstd: sums [2 * channels] of dy and of dy * n. dresidual, which may be null, becomes the dy that
-// counts.
+// With n = (x - mean) * rstd: sums [2 * channels] of dy and of dy * n. dresidual, which may be null, becomes dy where it
+// counts, else 0.
 template <typename T>
 void sum_channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const PassedGradients<T>& of, T* dresidual,
                            double* sums);

@@ -10,7 +10,7 @@
 namespace trireme::ops::TRIREME_ISA {
 namespace {
 
-// One vector of doubles, and as many elements of T; or one of each, for columns that fill no vector.
+// A vector of doubles and as many elements of T; or one number of each, for the columns after the last whole vector.
 template <typename T>
 struct Lanes {
   using Doubles = Vector<double>;
@@ -26,7 +26,7 @@ struct Lane {
   TRIREME_HOST_DEVICE static Doubles widen(T element) { return static_cast<double>(element); }
 };
 
-// What is added up: an element and its square.
+// The terms of the sums: an element and its square.
 template <typename T>
 struct Moments {
   const T* x;
@@ -39,7 +39,7 @@ struct Moments {
   }
 };
 
-// dy, where it counts, and dy * (x - center).
+// The terms of the sums: dy where it counts, and dy * (x - center).
 template <typename T, Counts counts, bool writes>
 struct Gradients {
   PassedLines<T> of;
@@ -61,7 +61,7 @@ struct Gradients {
   }
 };
 
-// The sums of `vectors` neighbouring vectors of columns stay in registers while all lines go by.
+// Keeps the sums of `vectors` neighbouring vectors of columns in registers while it goes through all lines.
 template <typename L, int vectors, typename Terms>
 TRIREME_HOST_DEVICE void add_lines(const Terms& terms, std::int64_t begin, std::int64_t end, std::int64_t width,
                                    std::int64_t column, double* sums) {
@@ -87,7 +87,7 @@ TRIREME_HOST_DEVICE void add_lines(const Terms& terms, std::int64_t begin, std::
   }
 }
 
-// Lines are taken in blocks that stay in the first cache, whose columns go by in blocks of `vectors` vectors.
+// Goes through blocks of lines that stay in the L1 cache, and through the columns of each block in groups of `vectors` vectors.
 template <typename T, typename Terms>
 TRIREME_HOST_DEVICE void add_columns(const Terms& terms, std::int64_t count, std::int64_t width, double* sums) {
   constexpr int vectors = num_registers / 4;
@@ -111,7 +111,7 @@ void add_moments(const T* x, std::int64_t count, std::int64_t width, double* sum
   add_columns<T>(Moments<T>{x}, count, width, sums);
 }
 
-// Calls visit(integral constant) for where dy counts.
+// Calls visit(counts) with the Counts of `of` as an integral constant.
 template <typename T, typename Visit>
 void with_counts(const PassedLines<T>& of, Visit visit) {
   if (!of.relu) return visit(std::integral_constant<Counts, Counts::everywhere>{});

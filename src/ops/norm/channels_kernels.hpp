@@ -6,7 +6,7 @@
 
 namespace trireme::ops {
 
-// Elements lie in lines of `width` columns, of which the last may be shorter; each column has coefficients of its own.
+// Elements are in lines of `width` columns; the last line may be shorter. Each column has its own coefficients.
 template <typename T>
 struct NormalizedLines {
   const T* x;
@@ -18,7 +18,7 @@ struct NormalizedLines {
   T* y;
 };
 
-// dy that counts: with ReLU where y is above 0, or, where y is null, where the normalized x is.
+// Where dy counts: with ReLU where y is above 0; if y is null, where the normalised x is above 0.
 template <typename T>
 struct PassedLines {
   const T* x;
@@ -45,9 +45,10 @@ struct ChannelKernels {
   void (*add_moments)(const T* x, std::int64_t count, std::int64_t width, double* sums);
   // y = (x - center) * scale + shift, + residual, ReLU.
   void (*normalize)(const NormalizedLines<T>& pass, std::int64_t count, std::int64_t width);
-  // Adds dy and dy * (x - center) to sums [2 * width]; passed, which may be null, becomes dy; both where it counts.
+  // Adds dy and dy * (x - center) to sums [2 * width]; `passed`, which may be null, becomes dy. dy is taken as 0 where it does
+  // not count.
   void (*add_gradients)(const PassedLines<T>& of, T* passed, std::int64_t count, std::int64_t width, double* sums);
-  // dx = dy, where it counts, * scale + (x - center) * x_scale + shift.
+  // dx = dy * scale + (x - center) * x_scale + shift, with dy taken as 0 where it does not count.
   void (*gradients)(const GradientLines<T>& pass, std::int64_t count, std::int64_t width);
 };
 

@@ -19,7 +19,6 @@ void parallel_samples(const GroupNormSizes& sizes, const Body& body) {
   });
 }
 
-// The sum of value(channel) over the channels of a group.
 template <typename Value>
 double sum_of_group(const GroupNormSizes& sizes, std::int64_t group, const Value& value) {
   double sum = 0;
@@ -27,7 +26,7 @@ double sum_of_group(const GroupNormSizes& sizes, std::int64_t group, const Value
   return sum;
 }
 
-// A group's numbers, by channel.
+// Repeats the number of each group for all its channels.
 std::vector<double> by_channel(const GroupNormSizes& sizes, const double* of_groups) {
   std::vector<double> values;
   for (std::int64_t group = 0; group < sizes.groups; ++group) {
@@ -55,7 +54,7 @@ void GroupNorm<Cpu>::forward(const GroupNormSizes& sizes, const GroupNormForward
       };
       means[group] = average(sums.data());
       const double difference = average(sums.data() + sizes.channels) - means[group] * means[group];
-      const double variance = difference < 0 ? 0 : difference;  // rounding; NaN stays
+      const double variance = difference < 0 ? 0 : difference;  // negative by rounding; NaN stays
       rstds[group] = 1 / std::sqrt(variance + pass.epsilon);
     }
     const auto mean = by_channel(sizes, means);

@@ -5,7 +5,7 @@
 namespace trireme::ops::cuda {
 namespace {
 
-// A row is what a team reads of a sample.
+// Each group of a sample is a row, which a team reads.
 template <typename Body>
 cudaError_t each_group(const Body& body, cudaStream_t stream) {
   const GroupNormSizes& sizes = body.in.sizes;

@@ -34,7 +34,7 @@ struct GroupNormInput {
   }
 };
 
-// A team for each group of each sample: the mean first, then the squares of the differences.
+// A team for each group of each sample: computes the mean first, then the squares of the differences from it.
 template <typename T>
 struct NormalizeGroup {
   GroupNormInput<T> in;

@@ -8,7 +8,7 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/norm/group_norm.hpp"
 
-// The operations of ops/norm/group_norm.hpp for any device: what is checked is the same, GroupNorm<D> does the work.
+// The operations of ops/norm/group_norm.hpp for any device: GroupNorm<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

@@ -40,7 +40,7 @@ void Norms<Cpu>::forward(NormKind kind, const NormForward<T, Cpu>& pass) {
       FloatRow<T> residual(width);
       FloatRow<T> y(width);
       for (std::int64_t row = begin; row < end; ++row) {
-        const std::int64_t place = row * width;  // kernels find row 0 at their pointers
+        const std::int64_t place = row * width;  // pointers of kernels are to row 0
         part.x = all.x + place;
         if (pass.residual.defined()) {
           part.residual = residual.read(pass.residual.data() + place);

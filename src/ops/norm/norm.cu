@@ -5,7 +5,7 @@
 namespace trireme::ops::cuda {
 namespace {
 
-// A block for each part of the rows. Where they fit, its sums are kept in the multiprocessor's own memory until the end.
+// A block for each part of the rows. If its sums fit into shared memory, they are kept there until the end.
 template <typename Body, typename A>
 __global__ void __launch_bounds__(device::threads_per_block)
     norm_gradient(Body body, std::int64_t rows, A* dweights, A* dbiases, bool sums_in_shared) {
@@ -25,9 +25,9 @@ __global__ void __launch_bounds__(device::threads_per_block)
   }
 }
 
-constexpr std::size_t most_shared_bytes = 40 << 10;  // of the 48 KiB that a kernel has without asking
+constexpr std::size_t most_shared_bytes = 40 << 10;  // of the 48 KiB that every kernel may use
 
-// Of a block: a row's packs, in whole warps.
+// The threads of a block: one for each pack of a row, in whole warps.
 unsigned threads_of_row(std::int64_t packs) {
   constexpr std::int64_t warp = device::warp_size;
   const std::int64_t threads = packs == 0 ? warp : (packs + warp - 1) / warp * warp;
@@ -38,7 +38,7 @@ template <int Width, bool centers, typename T>
 cudaError_t normalize_rows(const NormForwardPointers<T>& pass, std::int64_t rows, cudaStream_t stream) {
   const std::int64_t width = pass.width;
   if constexpr (Width > 1) {
-    constexpr int of_thread = 128 / sizeof(Accumulate<T>);  // in 32 registers
+    constexpr int of_thread = 128 / sizeof(Accumulate<T>);  // elements in 32 registers
     constexpr int packs = of_thread / Width;
     using InRegisters = NormalizeRow<Width, centers, T, RowInRegisters<Width, packs, T>>;
     using InTwiceAsMany = NormalizeRow<Width, centers, T, RowInRegisters<Width, 2 * packs, T>>;
@@ -54,7 +54,7 @@ cudaError_t normalize_rows(const NormForwardPointers<T>& pass, std::int64_t rows
 template <typename T>
 std::int64_t num_norm_parts(std::int64_t rows, std::int64_t width) {
   constexpr std::int64_t pack = 16 / sizeof(T);
-  constexpr std::int64_t threads = 512;  // at once in a multiprocessor, of 128 registers
+  constexpr std::int64_t threads = 512;  // that a multiprocessor runs at once with 128 registers each
   constexpr std::int64_t least_rows = 8;
   const std::int64_t most = device::multiprocessors * (threads / threads_of_row(width / pack));
   const std::int64_t parts = rows / least_rows < most ? rows / least_rows : most;

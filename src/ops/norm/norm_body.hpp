@@ -3,10 +3,10 @@
 #include "ops/base/pack.hpp"
 #include "trireme/math/exponential.hpp"
 
-// The norms of ops/norm/norm.hpp, by teams; `centers` in the layer norm, not in the rms norm.
+// The norms of ops/norm/norm.hpp, by teams. `centers` is true for the layer norm, false for the rms norm.
 namespace trireme::ops {
 
-// What NormForward has, as pointers that may be null where its tensors may be undefined.
+// NormForward as pointers, which may be null for tensors that may be undefined.
 template <typename T>
 struct NormForwardPointers {
   using A = Accumulate<T>;
@@ -36,7 +36,7 @@ struct NormBackwardPointers {
   std::int64_t width;
 };
 
-// A team's row, each thread's share of it in registers: at most `Packs` packs.
+// A team's row. Each thread has its share in registers: at most `Packs` packs.
 template <int Width, int Packs, typename T>
 class RowInRegisters {
  public:
@@ -47,7 +47,7 @@ class RowInRegisters {
     each_numbered_pack<Width, Packs>(team, width, [&](int number, std::int64_t j) { packs_[number] = load<Width>(x + j); });
   }
 
-  // Becomes x + residual, which is written too.
+  // The row becomes x + residual, which is also written to x_sum.
   template <typename Team>
   TRIREME_TEAM void add(const Team& team, const T* residual, std::int64_t width, A* x_sum) {
     Pack<T, Width> added[Packs];
@@ -69,7 +69,7 @@ class RowInRegisters {
   Pack<A, Width> packs_[Packs];
 };
 
-// One that is too long for it and read again each time; the first cache may have it then.
+// A row that is too long for registers: it is read again each time, from the L1 cache if it fits.
 template <int Width, typename T>
 class RowInMemory {
  public:
@@ -97,7 +97,7 @@ class RowInMemory {
   const A* x_;
 };
 
-// The mean first, then the squares of the differences: exact enough also for rows far from zero.
+// Computes the mean first, then the squares of the differences from it: accurate also for rows far from zero.
 template <int Width, bool centers, typename T, typename Row>
 struct NormalizeRow {
   using A = Accumulate<T>;
@@ -148,8 +148,8 @@ struct NormGradientOfRows {
   using A = Accumulate<T>;
   NormBackwardPointers<T> pass;
 
-  // dweight[width] and dbias[width] become the sums over the rows [begin, end) alone; null: not wanted. A thread touches the
-  // same elements of them for every row.
+  // dweight[width] and dbias[width] become the sums over the rows [begin, end); null: not computed. A thread writes the same
+  // elements of them for every row.
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team, std::int64_t begin, std::int64_t end, A* dweight, A* dbias) const {
     each_pack<Width>(team, pass.width, [&](std::int64_t j) {
@@ -216,8 +216,8 @@ struct NormGradientOfRows {
   }
 };
 
-// The same for rows of at most one pack of each thread, which has in registers what it reads of a row and adds up. A row is
-// read while the one before is worked on.
+// The same for rows with at most one pack for each thread, which keeps its elements and sums in registers. The next row is read
+// while the current one is computed.
 template <int Width, bool centers, typename T>
 struct NormGradientInRegisters {
   using A = Accumulate<T>;
@@ -263,7 +263,7 @@ struct NormGradientInRegisters {
             .rstd = pass.rstd[row]};
   }
 
-  // Threads beside the row have zeros of it.
+  // Threads beyond the end of the row have zeros in `row`.
   template <typename Team>
   TRIREME_TEAM void of_row(const Team& team, const Row& row, std::int64_t place, bool in_row, Columns& of) const {
     const A share = A(1) / static_cast<A>(pass.width);

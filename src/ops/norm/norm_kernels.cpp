@@ -9,7 +9,7 @@ namespace {
 
 enum class Statistic { mean_and_variance, mean_square };
 
-// The mean first, then the squares of the differences: exact enough also for rows far from zero.
+// Computes the mean first, then the squares of the differences from it: accurate also for rows far from zero.
 template <Statistic statistic, typename T>
 void forward(const NormRows<T>& pass, std::int64_t begin, std::int64_t end) {
   constexpr bool centers = statistic == Statistic::mean_and_variance;

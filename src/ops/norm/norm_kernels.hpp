@@ -6,11 +6,11 @@
 
 namespace trireme::ops {
 
-// Of the rms norm, which subtracts no mean and adds no bias, bias and mean are null.
+// For the rms norm, which has no mean and no bias, bias and mean are null.
 template <typename T>
 struct NormRows {
   const T* x;
-  const T* residual;  // may be null, as weight and bias
+  const T* residual;  // may be null, like weight and bias
   const T* weight;
   const T* bias;
   T epsilon;
@@ -36,7 +36,7 @@ struct NormGradientRows {
 template <typename T>
 struct NormPasses {
   void (*forward)(const NormRows<T>& pass, std::int64_t begin, std::int64_t end);
-  // Also adds the rows' part of the gradients of weight and bias to dweight and dbias, which the rms norm does not touch.
+  // Also adds the gradients of weight and bias for these rows to dweight and dbias. The rms norm does not write dbias.
   void (*backward)(const NormGradientRows<T>& pass, std::int64_t begin, std::int64_t end, T* dweight, T* dbias);
 };
 

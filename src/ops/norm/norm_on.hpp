@@ -3,10 +3,10 @@
 #include "ops/base/check.hpp"
 #include "trireme/ops/norm/norm.hpp"
 
-// The operations of ops/norm/norm.hpp for any device: what is checked is the same, Norms<D> does the work.
+// The operations of ops/norm/norm.hpp for any device: Norms<D> does the work.
 namespace trireme::ops {
 
-enum class NormKind : std::uint8_t { layer, rms };  // the layer norm alone has a mean and a bias
+enum class NormKind : std::uint8_t { layer, rms };  // only the layer norm has a mean and a bias
 
 template <typename D>
 struct Norms {

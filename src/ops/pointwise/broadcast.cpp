@@ -29,7 +29,7 @@ Broadcast::Broadcast(const Shape& result, std::initializer_list<Shape> operands)
 
 Broadcast::Broadcast(const Shape& result, const Shape* operands, int count) : numel(result.numel()) {
   require(count <= most_operands, "{} operands are too many for one pass over them, {} are possible", count, +most_operands);
-  std::array<std::int64_t, most_operands> step{};  // of the dim that is looked at, in each operand
+  std::array<std::int64_t, most_operands> step{};  // stride of the current dim, in each operand
   step.fill(1);
   std::array<std::int64_t, most_dims> found_extent{};  // innermost first
   std::array<std::array<std::int64_t, most_dims>, most_operands> found_stride{};

@@ -10,7 +10,7 @@
 namespace trireme::ops {
 namespace {
 
-// The operands of map(), by pieces of at most piece_elements.
+// The operands of map(), in pieces of at most piece_elements.
 template <typename T>
 class MapOperands {
  public:

@@ -7,14 +7,14 @@
 #include "ops/pointwise/pointwise_body.hpp"
 #include "ops/pointwise/pointwise_kernels.hpp"
 
-// How the CPU walks through operands of several shapes: in pieces, of which each operand is a run of neighbours or one element.
-// Where the innermost dim is long, pieces end with it. Where it is short, pieces go on over its end and operands that are
-// neither whole nor single are gathered.
+// A CPU goes through operands of several shapes in pieces. In a piece each operand is a run of neighbouring elements, or one
+// repeated element. If the innermost dim is long, pieces end where it ends. If it is short, pieces cross its end, and operands
+// that are neither whole nor single are gathered.
 namespace trireme::ops {
 
 inline constexpr std::int64_t long_inner = 256;
 
-// Copies `count` elements of the operand from the result's element `first` on.
+// Copies the operand's elements for `count` elements of the result, from its element `first` on.
 template <typename T>
 void copy_repeated(const Broadcast& plan, int operand, const T* data, std::int64_t first, std::int64_t count, T* to) {
   const auto last = static_cast<std::size_t>(plan.dims - 1);
@@ -41,7 +41,7 @@ void copy_repeated(const Broadcast& plan, int operand, const T* data, std::int64
   }
 }
 
-// Pieces of one operand, in what T is computed in.
+// Pieces of one operand, converted to the type that T is computed in.
 template <typename T>
 class OperandPieces {
  public:
@@ -60,7 +60,7 @@ class OperandPieces {
   OperandPieces(const OperandPieces&) = delete;
   OperandPieces& operator=(const OperandPieces&) = delete;
 
-  // At most piece_elements, unless T is computed in itself and the piece lies in one row of the innermost dim.
+  // count is at most piece_elements, unless T needs no conversion and the piece is in one row of the innermost dim.
   ElementRun<A> piece(std::int64_t first, std::int64_t count) {
     if (from_.data == nullptr) return repeated(from_.number);
     if (whole_) return {widened_run(from_.data + first, count), false};
@@ -77,7 +77,7 @@ class OperandPieces {
     return {widened_run(gathered_, count), false};
   }
 
-  // The same without repeated elements; at most piece_elements.
+  // The same, but always as a run of `count` elements, at most piece_elements.
   const A* elements(std::int64_t first, std::int64_t count) {
     const ElementRun<A> run = piece(first, count);
     if (!run.repeated) return run.data;
@@ -104,7 +104,7 @@ class OperandPieces {
   OperandArgument<T> from_;
   bool whole_;
   bool single_;
-  bool periodic_ = false;  // its few elements are repeated again and again: filled_ has them for a piece from each on
+  bool periodic_ = false;  // a short row that repeats: filled_ has it so often that a piece can begin at any element
   A element_{};
   T gathered_[piece_elements];
   A filled_[piece_elements + long_inner];
@@ -123,7 +123,7 @@ void for_broadcast_pieces(const Broadcast& plan, std::int64_t begin, std::int64_
   }
 }
 
-// What a piece has at most where elements of T need no conversion.
+// The most elements of a piece: no limit if T needs no conversion.
 template <typename T>
 inline constexpr std::int64_t most_of_piece = is_half<T> ? piece_elements : INT64_MAX;
 

@@ -7,7 +7,7 @@ namespace trireme::ops {
 
 namespace {
 
-// work(left, right, first, count) for pieces of at most so many elements of a result of two operands.
+// Calls work(left, right, first, count) for pieces of at most `most` elements of the result of two operands.
 template <typename T, typename Work>
 void for_operand_pieces(const Broadcast& plan, const OperandArgument<T>& a, const OperandArgument<T>& b, std::int64_t most,
                         const Work& work) {

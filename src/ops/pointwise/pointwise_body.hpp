@@ -8,13 +8,13 @@
 #include "trireme/ops/pointwise/broadcast.hpp"
 #include "trireme/ops/pointwise/pointwise_kind.hpp"
 
-// The formulas of ops/pointwise/pointwise.hpp that take two operands, and what one thread of a GPU does with them.
+// The formulas of ops/pointwise/pointwise.hpp with two operands, and the work of one thread of a GPU.
 namespace trireme::ops {
 
 template <typename T>
 inline constexpr bool is_whole_number = std::is_integral_v<T>;
 
-// Whole numbers are computed without sign, where an overflow is defined.
+// Integers are computed as unsigned, for which overflow is defined.
 template <typename T, typename Function>
 TRIREME_HOST_DEVICE T wrapping(T a, T b, Function function) {
   using U = std::make_unsigned_t<T>;
@@ -59,7 +59,7 @@ struct PointwiseDivide {
   TRIREME_HOST_DEVICE T operator()(T a, T b) const {
     if constexpr (is_whole_number<T>) {
       if (b == 0) return 0;
-      return b == -1 ? PointwiseSubtract()(T(0), a) : a / b;  // the smallest number divided by -1 is itself
+      return b == -1 ? PointwiseSubtract()(T(0), a) : a / b;  // the smallest integer divided by -1 wraps around to itself
     } else {
       return a / b;
     }
@@ -179,7 +179,7 @@ TRIREME_HOST_DEVICE auto with_comparison(Comparison kind, Visit visit) {
   return visit(PointwiseCompare<Comparison::ge>());
 }
 
-// On bytes that are 0 or 1.
+// For bytes that are 0 or 1.
 TRIREME_HOST_DEVICE std::uint8_t logical_of(Logical kind, std::uint8_t a, std::uint8_t b) {
   const unsigned left = a;
   const unsigned right = b;
@@ -193,7 +193,7 @@ TRIREME_HOST_DEVICE bool tested(FloatTest kind, T x) {
   return kind == FloatTest::isnan ? math::is_nan(x) : kind == FloatTest::isinf ? math::is_infinite(x) : math::is_finite(x);
 }
 
-// Between an element and what it is computed in. Whole numbers and bits stay what they are.
+// Converts an element to the type that it is computed in. Integers and bits stay unchanged.
 template <typename T>
 TRIREME_HOST_DEVICE Accumulate<T> computed(T x) {
   if constexpr (std::is_integral_v<T>) {
@@ -211,16 +211,16 @@ TRIREME_HOST_DEVICE T element_of(Accumulate<T> x) {
   }
 }
 
-// An operand as a kernel is told of it: a tensor's elements, or a number.
+// An operand as the argument of a kernel: a tensor's elements, or a number.
 template <typename T>
 struct OperandArgument {
   const T* data = nullptr;
-  Accumulate<T> number = {};  // where there is no data
+  Accumulate<T> number = {};  // used if data is null
 
   TRIREME_HOST_DEVICE Accumulate<T> at(std::int64_t index) const { return data == nullptr ? number : computed(data[index]); }
 };
 
-// Of each element, by a thread.
+// A thread for each element.
 template <typename T>
 struct BinaryElement {
   Broadcast plan;

@@ -33,7 +33,7 @@ TRIREME_HOST_DEVICE void map_each(const T* x, C* y, std::int64_t count, Function
   for (std::int64_t i = 0; i < count; ++i) y[i] = function(x[i]);
 }
 
-// The powers that need no pow(); whether it was one.
+// Computes powers that need no pow(). Returns whether `exponent` is one of them.
 template <typename T>
 bool pointwise_power(const T* x, T exponent, T* y, std::int64_t count) {
   if (exponent == T(2)) return map_each(x, y, count, [](T of) { return of * of; }), true;
@@ -64,7 +64,7 @@ void pointwise_slope(Binary kind, Side side, ElementRun<T> a, ElementRun<T> b, T
   with_slope(kind, side, [=](auto function) { map_pairs(a, b, slope, count, function); });
 }
 
-// y = sign times the sine or cosine, by vector code. Angles that are too large for it, and NaN, are left to the C library.
+// y = sign times the sine or cosine, vectorized. The C library computes angles that are too large for this, and NaN.
 void map_angles(Unary kind, float sign, const float* x, float* y, std::int64_t count) {
   constexpr std::int64_t block = 256;
   for (std::int64_t first = 0; first < count; first += block) {

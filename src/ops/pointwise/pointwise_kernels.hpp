@@ -8,7 +8,7 @@
 
 namespace trireme::ops {
 
-// Neighbouring elements of an operand, or one that is repeated. But for `where`, at most one operand of a kernel is.
+// Neighbouring elements of an operand, or one repeated element. Except in `where`, at most one operand of a kernel is repeated.
 template <typename T>
 struct ElementRun {
   const T* data;
@@ -26,14 +26,14 @@ struct PointwiseKernels {
   void (*test)(FloatTest kind, const T* x, bool* mask, std::int64_t count);
 };
 
-// c = a where the mask is true, b elsewhere, of elements with that many bytes.
+// c = a where the mask is true, b elsewhere. Bits has the size of an element.
 template <typename Bits>
 using WhereKernel = void (*)(const bool* mask, ElementRun<Bits> a, ElementRun<Bits> b, Bits* c, std::int64_t count);
 
 struct PointwiseTable {
   PointwiseKernels<float> of_float;
   PointwiseKernels<double> of_double;
-  PointwiseKernels<std::int32_t> of_int32;  // those for float are null
+  PointwiseKernels<std::int32_t> of_int32;  // functions of floats are null
   PointwiseKernels<std::int64_t> of_int64;
   void (*logical)(Logical kind, ElementRun<std::uint8_t> a, ElementRun<std::uint8_t> b, std::uint8_t* c, std::int64_t count);
   WhereKernel<std::uint8_t> where1;

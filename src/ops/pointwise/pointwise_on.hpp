@@ -14,10 +14,10 @@
 #include "trireme/ops/pointwise/pointwise.hpp"
 #include "trireme/ops/reduce/reductions.hpp"
 
-// The operations of ops/pointwise/pointwise.hpp for any device: what is checked is the same, Pointwise<D> does the work.
+// The operations of ops/pointwise/pointwise.hpp for any device: Pointwise<D> does the work.
 namespace trireme::ops {
 
-// UnaryNumbers in what T is computed in: whole numbers beyond its range are the last ones in it.
+// UnaryNumbers in the type that T is computed in. Values outside the range of an integer type are clamped to it.
 template <typename T>
 struct NumbersAs {
   using A = Accumulate<T>;
@@ -40,7 +40,7 @@ template <typename D>
 struct Pointwise {
   template <typename T>
   static void binary(Binary kind, const Broadcast& plan, const OperandArgument<T>& a, const OperandArgument<T>& b, T* c);
-  // dx (+)= dy * slope, of all elements of the result.
+  // dx = dy * slope, or +=, for all elements of the result.
   template <typename T>
   static void binary_slope(Binary kind, Side side, const Broadcast& plan, const OperandArgument<T>& a,
                            const OperandArgument<T>& b, const T* dy, T* dx, bool accumulate);
@@ -58,7 +58,6 @@ struct Pointwise {
   template <typename Bits>
   static void where(const Broadcast& plan, const bool* mask, const OperandArgument<Bits>& a, const OperandArgument<Bits>& b,
                     Bits* c);
-  // y[p, q] = sum over r of x[p, r, q]
 };
 
 template <typename T, typename D>
@@ -66,7 +65,7 @@ OperandArgument<T> argument_of(const PointwiseOperand<T, D>& operand) {
   return {.data = operand.is_number ? nullptr : operand.tensor.data(), .number = operand.number};
 }
 
-// The shape of a result of both, which `c` needs to have.
+// Returns the shape of the result of both operands. Throws unless `c` has it.
 template <typename T, typename D, typename C>
 Shape require_pair(std::string_view op, const PointwiseOperand<T, D>& a, const PointwiseOperand<T, D>& b,
                    const Tensor<C, D>& c) {
@@ -116,7 +115,7 @@ void unary_backward(Unary kind, const UnaryNumbers& numbers, const Tensor<T, D>&
     Pointwise<D>::unary_slope(kind, NumbersAs<T>(numbers), x.numel(), x.data(), dy.data(), dx.data(), accumulate);
 }
 
-// A number becomes an element of T first: 0.1 is equal to the bfloat16 that it becomes.
+// Rounds a number to T first, so that 0.1 is equal to the bfloat16 nearest to it.
 template <typename T, typename D>
 OperandArgument<T> rounded_argument_of(const PointwiseOperand<T, D>& operand) {
   OperandArgument<T> argument = argument_of(operand);

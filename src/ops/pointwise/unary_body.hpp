@@ -5,7 +5,7 @@
 
 #include "ops/pointwise/pointwise_body.hpp"
 
-// The formulas of ops/pointwise/pointwise.hpp that take one operand: the value, and the derivative at it.
+// The formulas of ops/pointwise/pointwise.hpp with one operand: the value, and the derivative at x.
 namespace trireme::ops {
 
 template <Unary kind>
@@ -76,7 +76,7 @@ struct UnaryFormula {
       return T(1) / (divisor * divisor);
     }
     if constexpr (kind == Unary::logsigmoid) return math::sigmoid(-x);
-    return T(0);  // of steps
+    return T(0);  // derivative of step functions
   }
 
  private:
@@ -96,7 +96,7 @@ struct UnaryFormula {
       return x * x;
     }
   }
-  // x in [0, highest]; NaN stays NaN.
+  // x clamped to [0, highest]; NaN stays NaN.
   template <typename T>
   TRIREME_HOST_DEVICE static T within(T x, T highest) {
     return x < T(0) ? T(0) : x > highest ? highest : x;
@@ -127,7 +127,7 @@ TRIREME_HOST_DEVICE auto with_unary(Unary kind, Visit visit) {
   return visit(UnaryFormula<Unary::elu>());
 }
 
-// Of whole numbers.
+// For integers.
 template <typename Visit>
 TRIREME_HOST_DEVICE auto with_whole_unary(Unary kind, Visit visit) {
   switch (kind) {
@@ -147,7 +147,7 @@ TRIREME_HOST_DEVICE auto with_unary_of(Unary kind, Visit visit) {
   }
 }
 
-// Of each element, by a thread.
+// A thread for each element.
 template <typename T>
 struct UnaryElement {
   using A = Accumulate<T>;

@@ -10,7 +10,7 @@
 namespace trireme::ops {
 namespace {
 
-// The pixels of all windows.
+// The spans of pixels of all windows, along both dims.
 struct PoolSpans {
   explicit PoolSpans(const PoolWindows& windows)
       : rows(along(windows.rows)), columns(along(windows.columns)), dilation(windows.rows.dilation, windows.columns.dilation) {}
@@ -27,7 +27,7 @@ struct PoolSpans {
   }
 };
 
-// Calls body(window, element of x, element of y, divisor) for the windows of row `row` of an image with `x` pixels.
+// Calls body(window, element of x, element of y, divisor) for the windows in row `row` of the result.
 template <typename Body>
 void for_windows(const PoolSpans& windows, const Shape& x, std::size_t row, const Body& body) {
   const std::int64_t channels = x[3];
@@ -46,7 +46,7 @@ void for_windows(const PoolSpans& windows, const Shape& x, std::size_t row, cons
   }
 }
 
-// Calls body(window, elements of x, elements of y, the first one's place in the whole y, divisor) for all windows.
+// Calls body(window, pointer into x, pointer into y, index in y, divisor) for all windows.
 template <typename T, typename Body>
 void forward(const PoolSpans& windows, const Tensor<T, Cpu>& x, Tensor<T, Cpu>& y, const Body& body) {
   if (x.numel() == 0) return;
@@ -69,8 +69,8 @@ void forward(const PoolSpans& windows, const Tensor<T, Cpu>& x, Tensor<T, Cpu>& 
   });
 }
 
-// The same with elements of dx and dy; body adds to dx. Rows to be overwritten become zero right before their first window,
-// while they are in the cache.
+// The same with pointers into dx and dy; body adds to dx. Rows that are overwritten become zero right before their first
+// window, while they are in the cache.
 template <typename T, typename Body>
 void backward(const PoolSpans& windows, Tensor<T, Cpu>& dx, const Tensor<T, Cpu>& dy, bool accumulate, const Body& body) {
   if (dx.numel() == 0) return;

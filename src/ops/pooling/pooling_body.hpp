@@ -4,7 +4,7 @@
 #include "ops/pooling/pooling_dims.hpp"
 
 // The operations of ops/pooling/pooling.hpp, a thread for each pack of `Width` channels of a pixel of the result. A gradient is
-// gathered from the windows that hold the pixel, in their order.
+// summed over the windows that contain the pixel, in their order.
 namespace trireme::ops {
 
 struct PoolImages {
@@ -18,7 +18,7 @@ struct PoolImages {
     std::int64_t channel;
   };
 
-  // Of the pack of `width` channels number `i`.
+  // The pixel and channels of pack number `i`, of `width` channels.
   TRIREME_TEAM Place place_in_x(std::int64_t i, int width) const {
     return place(i, width, windows.rows.size, windows.columns.size);
   }
@@ -38,7 +38,7 @@ struct PoolImages {
     }
   }
 
-  // Calls visit(element of y, place of the pixel in the window, divisor) for the windows that hold a pixel.
+  // Calls visit(element of y, place of the pixel in the window, divisor) for the windows that contain a pixel.
   template <typename Visit>
   TRIREME_TEAM void each_window(const Place& in_x, Visit visit) const {
     const std::int32_t end_row = windows.rows.end_window(in_x.row);
@@ -66,7 +66,7 @@ struct PoolImages {
     }
     return place_of(i, packs, width, rows, columns);
   }
-  // Number: std::uint32_t where i and packs fit into it, which divides several times as quickly; otherwise std::int64_t.
+  // Number: std::uint32_t if i and packs fit, which makes division several times as fast; otherwise std::int64_t.
   template <typename Number>
   static TRIREME_TEAM Place place_of(Number i, Number packs, int width, std::int32_t rows, std::int32_t columns) {
     const Number pixel = i / packs;

@@ -13,19 +13,19 @@ TRIREME_HOST_DEVICE std::int32_t quotient(std::int32_t a, std::int32_t b) {
   return b == 1 ? a : static_cast<std::int32_t>(static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b));
 }
 
-// The pixels of one window along one dim that lie in the image, and its part of an average's divisor.
+// The pixels of a window, along one dim, that are in the image, and this dim's factor of the divisor of an average.
 struct PoolSpan {
   std::int32_t begin;
   std::int32_t count;
   std::int32_t divisor;
 };
 
-// The windows of a pooling along one dim. Numbers are below most_pool_pixels: a GPU divides 32 bits several times as quickly
-// as 64.
+// The windows of a pooling along one dim. Numbers are below most_pool_pixels: a GPU divides 32 bits several times as fast as
+// 64.
 struct PoolDim {
   std::int32_t size;  // pixels
   std::int32_t windows;
-  std::int32_t kernel = 0;  // 0: adaptive windows, for which the rest means nothing
+  std::int32_t kernel = 0;  // 0: adaptive windows, which ignore the fields below
   std::int32_t stride = 1;
   std::int32_t padding = 0;
   std::int32_t dilation = 1;
@@ -44,7 +44,7 @@ struct PoolDim {
     return {begin, count, count_include_pad ? least(kernel, size + padding - first) : count};
   }
 
-  // The windows [first_window, end_window) span a pixel, which with a dilation may lie between theirs.
+  // The windows [first_window, end_window) span this pixel. With a dilation the pixel may lie between those of a window.
   TRIREME_HOST_DEVICE std::int32_t first_window(std::int32_t pixel) const {
     if (kernel == 0) return scaled(pixel, windows, size);
     const std::int32_t room = pixel + padding - dilation * (kernel - 1);
@@ -55,7 +55,7 @@ struct PoolDim {
     return least(windows, quotient(pixel + padding, stride) + 1);
   }
 
-  // The number of a pixel among those of a window, or -1.
+  // The index of a pixel among those of a window, or -1.
   TRIREME_HOST_DEVICE std::int32_t place(const PoolSpan& span, std::int32_t pixel) const {
     const std::int32_t distance = pixel - span.begin;
     if (distance < 0) return -1;
@@ -64,7 +64,6 @@ struct PoolDim {
   }
 
  private:
-  // (a * b + addend) / divisor.
   TRIREME_HOST_DEVICE static std::int32_t scaled(std::int32_t a, std::int32_t b, std::int32_t divisor,
                                                  std::int32_t addend = 0) {
     return static_cast<std::int32_t>((std::int64_t{a} * b + addend) / divisor);
@@ -72,7 +71,6 @@ struct PoolDim {
   TRIREME_HOST_DEVICE static std::int32_t least(std::int32_t a, std::int32_t b) { return a < b ? a : b; }
 };
 
-// The windows of a pooling along both dims of the result.
 struct PoolWindows {
   PoolDim rows;
   PoolDim columns;

@@ -29,8 +29,8 @@ TRIREME_HOST_DEVICE void for_each_pixel(const PoolWindow& window, Body body) {
   }
 }
 
-// Calls body(first, count) for runs of channels that fit a number of registers: fewer registers, then shorter ones, at the
-// end. What a window adds up or compares stays in them.
+// Calls body(first, count) for runs of channels whose sums or maxima stay in registers. At the end runs have fewer registers,
+// then shorter ones.
 template <typename T, typename Body>
 TRIREME_HOST_DEVICE void for_each_run(std::int64_t channels, Body body) {
   constexpr int whole = lanes<T>;

@@ -6,7 +6,7 @@
 
 namespace trireme::ops {
 
-// The pixels of one window that lie in the image. Strides are in elements; the channels of a pixel are contiguous.
+// The pixels of one window that are in the image. Strides are in elements; the channels of a pixel are contiguous.
 struct PoolWindow {
   std::int64_t rows;
   std::int64_t columns;
@@ -17,7 +17,7 @@ struct PoolWindow {
 
 template <typename T>
 struct PoolingKernels {
-  // Of each channel the largest element and the number of its pixel.
+  // For each channel, the largest element and the index of its pixel.
   void (*max)(const PoolWindow& window, const T* x, T* y, std::int32_t* argmax);
   // dx[argmax] += dy.
   void (*max_backward)(const PoolWindow& window, const T* dy, const std::int32_t* argmax, T* dx);

@@ -6,7 +6,7 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/pooling/pooling.hpp"
 
-// The operations of ops/pooling/pooling.hpp for any device: what is checked is the same, Pooling<D> does the work.
+// The operations of ops/pooling/pooling.hpp for any device: Pooling<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

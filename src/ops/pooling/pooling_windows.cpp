@@ -8,7 +8,6 @@
 namespace trireme::ops {
 namespace {
 
-// The options along one dim.
 struct Sliding {
   std::int64_t kernel, stride, padding, dilation;
   bool ceil_mode;
@@ -48,7 +47,7 @@ std::int64_t num_windows(std::string_view op, std::int64_t size, const Sliding& 
   require(size > 0 && room >= 0, "{}: a kernel of {} with dilation {} does not fit {} pixels with padding {}", op, s.kernel,
           s.dilation, size, s.padding);
   const std::int64_t last = room / s.stride;
-  return last * s.stride >= size + s.padding ? last : last + 1;  // no window begins in the padding behind the image
+  return last * s.stride >= size + s.padding ? last : last + 1;  // no window begins in the padding after the image
 }
 
 PoolDim sliding_dim(std::string_view op, std::int64_t size, const Sliding& s) {
@@ -127,7 +126,7 @@ void require_places(std::string_view op, const PoolWindows& windows) {
   const std::int64_t rows = most_pixels(windows.rows);
   const std::int64_t columns = most_pixels(windows.columns);
   constexpr std::int64_t most = std::int64_t{1} + std::numeric_limits<std::int32_t>::max();
-  require(rows * columns <= most, "{}: windows of {} x {} pixels have more than the {} that a place counts", op, rows, columns,
+  require(rows * columns <= most, "{}: windows of {} x {} pixels are too large, {} pixels are the most", op, rows, columns,
           most);
 }
 

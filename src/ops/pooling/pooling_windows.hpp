@@ -8,13 +8,13 @@
 
 namespace trireme::ops {
 
-// Those that take images of shape x to y, each with a pixel at least. Throw Error when there are none; `op` names the operation
-// in it.
+// The windows of a pooling from images of shape x to y, each with at least one pixel. Throw Error if the shapes do not fit;
+// `op` names the operation in the message.
 PoolWindows sliding_windows(std::string_view op, const Shape& x, const Shape& y, const Pool2dOptions& options);
 PoolWindows sliding_windows(std::string_view op, const Shape& x, const Shape& y, const AvgPool2dOptions& options);
 PoolWindows adaptive_windows(std::string_view op, const Shape& x, const Shape& y);
 
-// Throws Error where a window has more pixels than PoolArgmax counts.
+// Throws Error if a window has too many pixels for PoolArgmax.
 void require_places(std::string_view op, const PoolWindows& windows);
 
 }  // namespace trireme::ops

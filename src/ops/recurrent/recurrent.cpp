@@ -21,7 +21,7 @@ T* part_of_row(const Tensor<T>& tensor, std::int64_t row, const RecurrentForward
   return row_of(tensor, row) + pass.out_offset;
 }
 
-// Calls step(row) for every row, on this rank's threads: a row costs several exponentials an element.
+// Calls step(row) for every row, on this rank's threads. An element of a row costs several exponentials.
 template <typename Step>
 void for_rows(const RecurrentRows& rows, const Step& step) {
   constexpr std::int64_t cost = 16;
@@ -39,7 +39,7 @@ void check_lengths(const RecurrentForward<T, Cpu>& pass, const RecurrentRows& ro
   }
 }
 
-// The `width` elements from `offset` on of rows behind a row's end.
+// Sets the `width` elements from `offset` on to zero in the steps after each row's end.
 template <typename T>
 void clear_padding(const RecurrentRows& rows, const Tensor<T>& tensor, std::int64_t offset, std::int64_t width) {
   for (std::int64_t row = 0; row < rows.batch; ++row) {
@@ -49,7 +49,6 @@ void clear_padding(const RecurrentRows& rows, const Tensor<T>& tensor, std::int6
   }
 }
 
-// An LSTM's c before step `step` of a row.
 template <typename T>
 const T* c_before(const RecurrentForward<T, Cpu>& pass, const RecurrentRows& rows, std::int64_t row, std::int64_t step) {
   return step == 0 ? row_of(pass.c0, row) : row_of(pass.inner, rows.place(row, step - 1));
@@ -102,7 +101,7 @@ void Recurrent<Cpu>::backward(const RecurrentForward<T, Cpu>& pass, const Recurr
   clear_padding(rows, backward.h_old, 0, hidden);
   const MatmulShape product{.m = rows.batch, .n = hidden, .k = rows.gates, .accumulate = true, .packed_b = true};
   const Tensor<T> weight = pack_b(product, pass.weights.weight_hh.data());
-  const Tensor<T> of_step({rows.batch, rows.gates});  // the rows of drecurrent that one step made
+  const Tensor<T> of_step({rows.batch, rows.gates});  // the rows of drecurrent of one step
   for (std::int64_t step = rows.time - 1; step >= 0; --step) {
     for_rows(rows, [&](std::int64_t row) {
       if (step >= rows.length(row)) {

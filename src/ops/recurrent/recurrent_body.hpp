@@ -7,10 +7,10 @@
 #include "ops/recurrent/recurrent_rows.hpp"
 
 // One time step of all rows of a recurrent layer (ops/recurrent/recurrent.hpp), for the element i of [batch * hidden]. Steps
-// behind a row's end clear its padding. A row whose length is none becomes NaN.
+// after a row's end clear its padding. A row with an invalid length becomes NaN.
 namespace trireme::ops {
 
-// Behind the product of the states with weight_hh. `out` begins at a direction's part of a row.
+// Runs after the product of the states with weight_hh. `out` points to this direction's part of a row.
 template <typename T>
 struct RecurrentStep {
   RecurrentRows rows;
@@ -19,7 +19,7 @@ struct RecurrentStep {
   const T* bias;
   T* inner;
   T* h;
-  const T* c0;  // null for a GRU, as c_n
+  const T* c0;  // null for a GRU, like c_n
   T* c_n;
   T* out;
   std::int64_t out_width;
@@ -47,14 +47,14 @@ struct RecurrentStep {
   }
 };
 
-// Before the product with weight_hh that adds to dh.
+// Runs before the product with weight_hh that adds to dh.
 template <typename T>
 struct RecurrentBackwardStep {
   RecurrentRows rows;
   T* gates;
   const T* inner;
   const T* h0;
-  const T* c0;  // null for a GRU, as dc
+  const T* c0;  // null for a GRU, like dc
   const T* out;
   const T* dout;
   std::int64_t out_width;
@@ -62,7 +62,7 @@ struct RecurrentBackwardStep {
   T* dc;
   T* h_old;
   T* drecurrent;  // `gates` for an LSTM
-  T* of_step;     // [batch, gates]: the rows of drecurrent that this step makes
+  T* of_step;     // [batch, gates]: the rows of drecurrent of this step
   std::int64_t step;
 
   TRIREME_TEAM void operator()(std::int64_t i) const {

@@ -18,7 +18,7 @@ TRIREME_HOST_DEVICE T tanh_slope(T value) {
   return T(1) - value * value;
 }
 
-// gates [4 * hidden] holds the input's part and gets i, f, g, o; h = o tanh(c), c = f c_old + i g. `out` is a copy of h.
+// gates [4 * hidden] holds the input's product and becomes i, f, g, o; h = o tanh(c), c = f c_old + i g. `out` is a copy of h.
 template <typename T>
 TRIREME_HOST_DEVICE void lstm_cell(T* gates, const T* recurrent, const T* bias, const T* c_old, T* c, T* h, T* out,
                                    std::int64_t hidden, std::int64_t j) {
@@ -40,7 +40,7 @@ TRIREME_HOST_DEVICE void lstm_cell(T* gates, const T* recurrent, const T* bias, 
   out[j] = state;
 }
 
-// gates become the gradient of the gates' inputs, dc that of c_old; dh, to which dout is added, becomes zero.
+// gates become the gradient of the gates' inputs, dc the gradient of c_old. dh + dout is the gradient of h; dh becomes zero.
 template <typename T>
 TRIREME_HOST_DEVICE void lstm_cell_backward(T* gates, const T* c, const T* c_old, const T* dout, T* dh, T* dc,
                                             std::int64_t hidden, std::int64_t j) {
@@ -59,7 +59,7 @@ TRIREME_HOST_DEVICE void lstm_cell_backward(T* gates, const T* c, const T* c_old
   dh[j] = T(0);
 }
 
-// gates [3 * hidden] likewise get r, z, n; `carried` gets the recurrent part of n before r multiplies it.
+// gates [3 * hidden] likewise become r, z, n; `carried` becomes the recurrent part of n, before it is multiplied by r.
 template <typename T>
 TRIREME_HOST_DEVICE void gru_cell(T* gates, const T* recurrent, const T* bias, T* carried, T* h, T* out, std::int64_t hidden,
                                   std::int64_t j) {
@@ -78,7 +78,8 @@ TRIREME_HOST_DEVICE void gru_cell(T* gates, const T* recurrent, const T* bias, T
   out[j] = state;
 }
 
-// gates become the gradient of the gates' inputs, drecurrent [3 * hidden] that of the recurrent parts; dh what passes by z.
+// gates become the gradient of the gates' inputs, drecurrent [3 * hidden] the gradient of the recurrent parts, and dh the part
+// of the gradient of h_old that comes through z.
 template <typename T>
 TRIREME_HOST_DEVICE void gru_cell_backward(T* gates, T* drecurrent, const T* carried, const T* h_old, const T* dout, T* dh,
                                            std::int64_t hidden, std::int64_t j) {

@@ -6,7 +6,7 @@
 #include "ops/recurrent/recurrent_steps.hpp"
 #include "precision/instantiate.hpp"
 
-// cuDNN's recurrent layers do not fit: they read the lengths on the host, know no single reversed direction, and want all
+// cuDNN's recurrent layers are not used: they read the lengths on the host, have no single reversed direction, and need all
 // weights copied into one buffer in every step.
 namespace trireme::ops {
 

@@ -5,7 +5,7 @@
 #include "trireme/ops/matmul/matmul.hpp"
 #include "trireme/ops/recurrent/recurrent.hpp"
 
-// The operations of ops/recurrent/recurrent.hpp for any device: what is checked of shapes and the input's product are the same,
+// The operations of ops/recurrent/recurrent.hpp for any device. The checks of shapes and the input's product are shared;
 // Recurrent<D> goes through the steps.
 namespace trireme::ops {
 

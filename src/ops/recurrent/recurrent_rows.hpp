@@ -6,13 +6,13 @@
 
 namespace trireme::ops {
 
-// Where the steps of a recurrent layer's rows lie.
+// The sizes of a recurrent layer, and the places of its steps in memory.
 struct RecurrentRows {
   std::int64_t batch;
   std::int64_t time;
   std::int64_t hidden;
-  std::int64_t gates;           // of all gates together
-  bool reverse;                 // every row is read from its own end
+  std::int64_t gates;           // width of all gates together
+  bool reverse;                 // every row is read from its own last step to its first
   const std::int32_t* lengths;  // null: all rows are of full length
 
   TRIREME_HOST_DEVICE bool has_valid_length(std::int64_t row) const {

@@ -4,8 +4,8 @@
 #include "trireme/ops/matmul/matmul.hpp"
 #include "trireme/ops/recurrent/recurrent.hpp"
 
-// A recurrent layer as pairs of a matrix product and a body, run(step), for each time step. No step's size or place depends on
-// data that lie on a GPU.
+// A recurrent layer as a matrix product and a body, run(step), for each time step. Sizes and places of steps do not depend on
+// data on the GPU.
 namespace trireme::ops {
 
 template <typename T, typename D, typename Run>

@@ -6,15 +6,14 @@
 
 namespace trireme::ops {
 
-// A row's largest element and sum(exp(x - largest)): two numbers, since their log-sum-exp would round small differences away
-// beside large x.
+// A row's largest element and sum(exp(x - largest)). A log-sum-exp would lose small differences if x is large.
 template <typename A>
 struct Exponentials {
   A largest;
   A sum;
 };
 
-// Those of one row, in memory of [2, rows].
+// The exponentials of one row, stored as [2, rows].
 template <typename A>
 TRIREME_HOST_DEVICE Exponentials<A> exponentials_at(const A* exponentials, std::int64_t rows, std::int64_t row) {
   return {exponentials[row], exponentials[rows + row]};

@@ -20,7 +20,8 @@ void sum_strided_rows(const T* x, std::int64_t rows, std::int64_t stride, std::i
     constexpr std::int64_t widest = piece_elements / 4;
     for (std::int64_t first = 0; first < width; first += widest) {
       const std::int64_t columns_here = std::min(widest, width - first);
-      // The kernel adds rows in fours: with whole fours in a block, sums do not depend on where threads cut the columns.
+      // The kernel adds four rows at a time. With a multiple of four rows in a block, sums do not depend on where threads cut
+      // the columns.
       const std::int64_t block_rows = piece_elements / columns_here / 4 * 4;
       for (std::int64_t row = 0; row < rows; row += block_rows) {
         const std::int64_t count = std::min(block_rows, rows - row);
@@ -36,7 +37,7 @@ void sum_strided_rows(const T* x, std::int64_t rows, std::int64_t stride, std::i
   }
 }
 
-// Fewer columns than this are too few to share out to threads.
+// Fewer columns than this are too few to distribute to threads.
 constexpr std::int64_t many_columns = 512;
 
 }  // namespace
@@ -50,7 +51,7 @@ void Reduce<Cpu>::sum_rows(const T* x, std::int64_t rows, std::int64_t width, Ac
     });
     return;
   }
-  // Parts of the rows are summed on their own, several short rows at a time as one line, then the sums of all parts.
+  // Sums parts of the rows, with several short rows joined into one line, then adds the sums of all parts.
   const std::int64_t line_rows = 1 + 63 / std::max<std::int64_t>(width, 1);
   const std::int64_t line = line_rows * width;
   const std::int64_t lines = rows / line_rows;

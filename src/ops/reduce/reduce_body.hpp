@@ -2,7 +2,7 @@
 
 #include "ops/base/pack.hpp"
 
-// The sums of ops/reduce/reduce.hpp. The order of additions follows from the sizes and the alignment.
+// The sums of ops/reduce/reduce.hpp. The order of additions depends on the sizes and the alignment alone.
 namespace trireme::ops {
 
 // The sum over rows of x[rows, width], for the `Width` columns from `column` on.
@@ -13,7 +13,7 @@ struct ColumnSums {
   const T* x;
   std::int64_t width;
 
-  // Of every `step`-th of the rows from `row` on.
+  // Sums every `step`-th row of [row, end).
   TRIREME_TEAM Pack<A, Width> operator()(std::int64_t row, std::int64_t end, std::int64_t step, std::int64_t column) const {
     Pack<A, Width> sums{};
     for (; row < end; row += step) {
@@ -24,7 +24,7 @@ struct ColumnSums {
   }
 };
 
-// The rows are cut into parts, each of which is summed on its own: sums[parts, width]. A thread for each i in
+// Cuts the rows into parts and sums each part: sums[parts, width]. A thread for each i in
 // [0, parts * width / Width).
 template <int Width, typename T>
 struct SumRowParts {
@@ -41,7 +41,7 @@ struct SumRowParts {
   }
 };
 
-// columns[j] = the sum of all rows, or added to it. A team for each pack of columns.
+// columns[j] = the sum of all rows, or += with `accumulate`. A team for each pack of columns.
 template <int Width, typename T>
 struct SumRows {
   ColumnSums<Width, T> of;
@@ -63,7 +63,6 @@ struct SumRows {
   }
 };
 
-// What is summed of an element.
 struct Itself {
   TRIREME_TEAM double operator()(double x) const { return x; }
 };
@@ -71,7 +70,7 @@ struct Square {
   TRIREME_TEAM double operator()(double x) const { return x * x; }
 };
 
-// sums[part] = sum of value(x[i]) over every `parts`-th run of packs, as long as a team, of `count` elements.
+// sums[part] = sum of value(x[i]) over every `parts`-th run of team.size() packs, of `count` elements.
 template <int Width, typename T, typename Value>
 struct SumParts {
   const T* x;
@@ -95,7 +94,7 @@ struct SumParts {
   }
 };
 
-// *total = the sum of `count` numbers, or that is added to it, by one team.
+// By one team: *total = the sum of `count` numbers, or += with `accumulate`.
 struct Total {
   const double* sums;
   std::int64_t count;

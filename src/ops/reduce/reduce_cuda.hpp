@@ -6,11 +6,11 @@
 
 #include "trireme/core/dtype.hpp"
 
-// Launches of sums in two stages, for which the caller has the memory: parts first, then their total. T is float, double,
-// bfloat16 or float16.
+// Launches of sums in two stages: parts first, then their total. The caller provides the memory. T is float, double, bfloat16
+// or float16.
 namespace trireme::ops::cuda {
 
-// Into how many parts rows and elements are cut; it follows from the sizes and the alignment.
+// The number of parts that rows and elements are cut into; it depends on the sizes and the alignment alone.
 std::int64_t num_row_parts(std::int64_t rows);
 std::int64_t num_sum_parts(std::int64_t count);
 
@@ -23,7 +23,7 @@ template <typename T>
 cudaError_t sum_few_rows(const T* x, std::int64_t rows, std::int64_t width, Accumulate<T>* columns, bool accumulate,
                          cudaStream_t stream);
 
-// *total is on the GPU, as sums[num_sum_parts(count)]; accumulate: the sum is added to it.
+// *total is on the GPU, as sums[num_sum_parts(count)]; with `accumulate` the sum is added to it.
 template <typename T>
 cudaError_t sum(const T* x, std::int64_t count, double* sums, double* total, cudaStream_t stream);
 template <typename T>

@@ -3,7 +3,7 @@
 #include "ops/base/check.hpp"
 #include "trireme/ops/reduce/reduce.hpp"
 
-// The operations of ops/reduce/reduce.hpp for any device: what is checked is the same, Reduce<D> does the work.
+// The operations of ops/reduce/reduce.hpp for any device: Reduce<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

@@ -53,7 +53,7 @@ Reduction norm_of(double p) {
 ReducePlan reduce_plan(std::string_view op, const Shape& shape, const Dims& dims) {
   const Marks reduced = reduced_dims(op, shape, dims);
   const auto is_reduced = [&](int dim) { return reduced[static_cast<std::size_t>(dim)]; };
-  int first = shape.size();  // of the dims that are reduced and have more than one element, and the last of them
+  int first = shape.size();  // first and last of the reduced dims with an extent above 1
   int last = -1;
   for (int dim = 0; dim < shape.size(); ++dim) {
     if (!is_reduced(dim) || shape[dim] == 1) continue;

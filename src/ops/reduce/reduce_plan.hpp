@@ -9,15 +9,15 @@
 
 namespace trireme::ops {
 
-// How a tensor is reduced over some dims. Where these are no neighbours a copy brings them together: its dim i is the tensor's
-// dim order[i]. Then the sizes hold.
+// How a tensor is reduced over some dims. If these are not neighbours, the tensor is permuted first: dim i of the copy is dim
+// order[i] of the tensor. `sizes` are those of the copy.
 struct ReducePlan {
   std::vector<int> order;  // empty: no copy is made
   ReduceSizes sizes;
 };
 
-// Throws where a dim does not exist or is named twice: "sum: a tensor of shape [2, 3] has no dim 2". A scalar may be reduced
-// over its dim 0.
+// Throws if a dim does not exist or is named twice: "sum: a tensor of shape [2, 3] has no dim 2". A scalar may be reduced over
+// its dim 0.
 ReducePlan reduce_plan(std::string_view op, const Shape& shape, const Dims& dims);
 
 }  // namespace trireme::ops

@@ -26,7 +26,7 @@ const auto& slope_kernels() {
   }
 }
 
-// One result of the elements of a row, at most sum_block.
+// The result of a row of at most sum_block elements.
 template <typename T>
 Wide<T> accumulate_row(Accumulation kind, const T* x, std::int64_t count, const Wide<T>* shift) {
   const auto& kernels = accumulation_kernels<T>();
@@ -43,7 +43,7 @@ Wide<T> accumulate_row(Accumulation kind, const T* x, std::int64_t count, const 
   return total;
 }
 
-// Whole rows, in parts of which each is a result: [outer * parts].
+// Reduces rows: first parts of each row, [outer * parts], then the results of the parts.
 template <typename T>
 void accumulate_rows(Accumulation kind, const ReduceSizes& sizes, const T* x, const Wide<T>* shift, Wide<T>* values) {
   const auto& kernels = accumulation_kernels<T>();
@@ -78,9 +78,9 @@ void accumulate_rows(Accumulation kind, const ReduceSizes& sizes, const T* x, co
   }
 }
 
-constexpr std::int64_t rows_of_part = 128;   // of columns that are reduced on their own
+constexpr std::int64_t rows_of_part = 128;   // rows of columns that are reduced at a time
 constexpr std::int64_t widest_part = 1024;   // columns
-constexpr std::int64_t narrow_columns = 32;  // fewer than this are taken as a line of several rows
+constexpr std::int64_t narrow_columns = 32;  // below this, several rows are joined into a line
 constexpr std::int64_t line_elements = 64;
 
 // results[j] of the rows x[row * stride + j], j < width.
@@ -92,7 +92,7 @@ void accumulate_columns(Accumulation kind, const T* x, std::int64_t rows, std::i
     constexpr std::int64_t widest = piece_elements / 4;
     for (std::int64_t first = 0; first < width; first += widest) {
       const std::int64_t columns_here = std::min(widest, width - first);
-      const std::int64_t step = piece_elements / columns_here / 4 * 4;  // the kernel adds rows in fours
+      const std::int64_t step = piece_elements / columns_here / 4 * 4;  // the kernel adds four rows at a time
       for (std::int64_t row = 0; row < rows; row += step) {
         const std::int64_t count = std::min(step, rows - row);
         float piece[piece_elements];
@@ -106,7 +106,7 @@ void accumulate_columns(Accumulation kind, const T* x, std::int64_t rows, std::i
   }
 }
 
-// The same of few columns that lie without gaps: as columns of lines of several rows, whose results are then put together.
+// The same for few columns without gaps: reduces the columns of lines of several rows, then combines the results of the rows.
 template <typename T>
 void accumulate_lines(Accumulation kind, const T* x, std::int64_t rows, std::int64_t width, const Wide<T>* shift,
                       Wide<T>* results) {
@@ -162,8 +162,8 @@ void accumulate_all_columns(Accumulation kind, const ReduceSizes& sizes, const T
   });
 }
 
-// The runs of neighbours with one scale and shift, or with neighbouring ones, of the elements [begin, end) of
-// x[outer, reduced, inner]: body(first element, its result, how many).
+// Calls body(first element, its result, number of elements) for runs of neighbours in the elements [begin, end) of x[outer,
+// reduced, inner]. A run belongs to one result, or to neighbouring results.
 template <typename Body>
 void each_run(const ReduceSizes& sizes, std::int64_t begin, std::int64_t end, const Body& body) {
   const std::int64_t length = sizes.inner == 1 ? sizes.reduced : sizes.inner;

@@ -7,8 +7,8 @@
 #include "ops/reduce/reduce_sizes.hpp"
 #include "trireme/math/exponential.hpp"
 
-// What the operations of ops/reduce/reductions.hpp do with an element. Elements are reduced in their Wide type: double for
-// floats of any kind, std::int64_t for integers.
+// The operations of ops/reduce/reductions.hpp, for one element. Elements are reduced in their Wide type: double for all floats,
+// std::int64_t for integers.
 namespace trireme::ops {
 
 template <typename T>
@@ -18,22 +18,22 @@ TRIREME_HOST_DEVICE std::int64_t widened(std::int32_t x) { return x; }
 TRIREME_HOST_DEVICE std::int64_t widened(std::int64_t x) { return x; }
 TRIREME_HOST_DEVICE std::int64_t widened(bool x) { return x ? 1 : 0; }
 
-// What is summed, multiplied or compared. `shift` is a number for each result.
+// The terms of a reduction, which are summed, multiplied or compared. `shift` is a number for each result.
 enum class Accumulation : std::uint8_t {
   sum,                // of x
   magnitudes,         // of |x|
   squares,            // of x^2
   deviations,         // of (x - shift)^2
   exponentials,       // of exp(x - shift)
-  equals,             // how many x are the shift
-  equal_magnitudes,   // how many |x| are
+  equals,             // how many x are equal to the shift
+  equal_magnitudes,   // how many |x| are equal to the shift
   product,            // of x
   maximum,            // of x
   minimum,            // of x
   largest_magnitude,  // of |x|
 };
 
-// How what was accumulated of some elements is accumulated further.
+// The kind that combines results of parts.
 TRIREME_HOST_DEVICE Accumulation accumulation_of_parts(Accumulation kind) {
   switch (kind) {
     case Accumulation::product:
@@ -44,7 +44,7 @@ TRIREME_HOST_DEVICE Accumulation accumulation_of_parts(Accumulation kind) {
   }
 }
 
-// The ends of a type's numbers.
+// The lowest and the highest number of a type.
 template <typename W>
 TRIREME_HOST_DEVICE W lowest_of() {
   if constexpr (std::is_integral_v<W>) return std::numeric_limits<W>::lowest();
@@ -56,7 +56,7 @@ TRIREME_HOST_DEVICE W highest_of() {
   if constexpr (!std::is_integral_v<W>) return std::numeric_limits<W>::infinity();
 }
 
-// Of no element.
+// The result of no elements.
 template <typename W>
 TRIREME_HOST_DEVICE W nothing(Accumulation kind) {
   switch (kind) {
@@ -67,7 +67,7 @@ TRIREME_HOST_DEVICE W nothing(Accumulation kind) {
   }
 }
 
-// X: float or double, or an integer, for which there are sum, maximum and minimum.
+// X: float or double; or an integer type, for sum, maximum and minimum.
 template <typename X, typename W>
 TRIREME_HOST_DEVICE W accumulated(Accumulation kind, X x, W shift) {
   if constexpr (std::is_integral_v<W>) {
@@ -87,7 +87,7 @@ TRIREME_HOST_DEVICE W accumulated(Accumulation kind, X x, W shift) {
   }
 }
 
-// NaN is the result of all comparisons with it. Both conditions are computed, so that compilers make vector code of it.
+// Maxima and minima are NaN if a or b is NaN. Both conditions are computed, so that loops can be vectorized.
 template <typename W>
 TRIREME_HOST_DEVICE W combined(Accumulation kind, W a, W b) {
   switch (kind) {
@@ -99,14 +99,14 @@ TRIREME_HOST_DEVICE W combined(Accumulation kind, W a, W b) {
   }
 }
 
-// y of a value that was accumulated.
+// How y is computed from an accumulated value.
 enum class Finish : std::uint8_t {
   itself,     // the value
   quotient,   // value / divisor
   root,       // its square root
   logarithm,  // shift + log(value)
-  finite,     // value, 0 where that is infinite
-  truth,      // whether it is above 0
+  finite,     // value, or 0 if that is infinite
+  truth,      // whether the value is above 0
 };
 
 // A thread for each result. V: W, or the element type of a tensor of results.
@@ -120,7 +120,7 @@ struct FinishReduction {
 
   TRIREME_HOST_DEVICE void operator()(std::int64_t i) const { write(kind, i); }
 
-  // `which` is the kind, known where this is compiled or not.
+  // `which` may be a constant or a variable.
   TRIREME_HOST_DEVICE void write(Finish which, std::int64_t i) const {
     if constexpr (std::is_same_v<Y, bool>) {
       y[i] = values[i] > 0;
@@ -150,8 +150,8 @@ struct FinishReduction {
   }
 };
 
-// Some of the elements of each result: a thread for each i of [outer, parts, inner] takes every `parts`-th. The order follows
-// from the sizes.
+// A thread for each i of [outer, parts, inner] reduces every `parts`-th element of a result. The order depends on the sizes
+// alone.
 template <typename T>
 struct ReduceParts {
   using W = Wide<T>;
@@ -177,10 +177,10 @@ struct ReduceParts {
   }
 };
 
-// Gradients are scale * slope, where the scale is a number for each result: dy times something.
+// Gradients are scale * slope. The scale is a number for each result: dy times a factor.
 enum class Scaling : std::uint8_t { times, quotient, quotient_or_zero };
 
-// A thread for each result: factor * dy, / by.
+// A thread for each result: factor * dy, or factor * dy / by.
 template <typename T>
 struct GradientScale {
   Scaling kind;
@@ -205,13 +205,13 @@ enum class Slope : std::uint8_t {
   sign,             // of x
   deviation,        // x - shift
   exponential,      // exp(x - shift)
-  equal,            // 1 where x is the shift
-  equal_magnitude,  // the sign of x where |x| is
+  equal,            // 1 where x is equal to the shift, else 0
+  equal_magnitude,  // the sign of x where |x| is equal to the shift, else 0
 };
 
 template <typename W>
 TRIREME_HOST_DEVICE W sign_of(W x) {
-  return x > 0 ? W(1) : x < 0 ? W(-1) : x;  // 0 and NaN are their own
+  return x > 0 ? W(1) : x < 0 ? W(-1) : x;  // 0 and NaN stay unchanged
 }
 
 template <typename X>
@@ -248,16 +248,16 @@ struct ReductionGradient {
   }
 };
 
-// dx = dy * the product of all other elements, which needs no division and so is right beside zeros. The elements of a result
-// are cut into `chunks`; a thread for each i of [outer, chunks, inner].
+// dx = dy * the product of all other elements, computed without division, so that it is right if elements are 0. The elements
+// of a result are cut into `chunks`; a thread for each i of [outer, chunks, inner].
 template <typename T>
 struct ProductGradient {
   ReduceSizes sizes;
   std::int64_t chunks;
   const T* x;
-  const double* products;  // [outer, chunks, inner], of each chunk; not read where there is one
+  const double* products;  // [outer, chunks, inner], product of each chunk; not read if there is one chunk
   const double* dy;
-  double* before;  // as x: room for the products of the elements before each
+  double* before;  // shape of x; scratch memory for the products of the elements before each
   T* dx;
   bool accumulate;
 
@@ -287,7 +287,7 @@ struct ProductGradient {
   }
 };
 
-// The product of a chunk of ProductGradient; likewise.
+// The product of each chunk, for ProductGradient, with the same threads.
 template <typename T>
 struct ChunkProduct {
   ReduceSizes sizes;

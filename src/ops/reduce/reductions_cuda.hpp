@@ -7,10 +7,10 @@
 // Launches of the bodies of reductions_body.hpp.
 namespace trireme::ops::cuda {
 
-// Into how many parts the elements of each result are cut: enough threads for a GPU, each with enough to do.
+// The number of parts that the elements of each result are cut into: enough for a GPU, but each with enough work.
 std::int64_t num_reduce_parts(const ReduceSizes& sizes);
 
-// Likewise into chunks of neighbours, each of which reads the results of all others.
+// Likewise the number of chunks of neighbours, each of which reads the results of all others.
 std::int64_t num_chunks(const ReduceSizes& sizes);
 
 // T: float, double, bfloat16, float16, std::int32_t, std::int64_t, bool.

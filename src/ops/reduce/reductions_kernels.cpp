@@ -6,7 +6,7 @@
 namespace trireme::ops::TRIREME_ISA {
 namespace {
 
-// Calls body(integral constant) with the kind; integers have three.
+// Calls body(kind) with the kind as an integral constant. Integers have three kinds.
 template <typename W, typename Body>
 TRIREME_HOST_DEVICE void with_kind(Accumulation kind, Body body) {
   using enum Accumulation;
@@ -34,21 +34,22 @@ TRIREME_HOST_DEVICE void with_kind(Accumulation kind, Body body) {
   }
 }
 
-// Kinds that take one of the elements as it is, and kinds that read a shift.
+// is_extreme: kinds that select an element. has_shift: kinds that read a shift.
 template <Accumulation kind>
 inline constexpr bool is_extreme =
     kind == Accumulation::maximum || kind == Accumulation::minimum || kind == Accumulation::largest_magnitude;
 template <Accumulation kind>
 inline constexpr bool has_shift = kind == Accumulation::deviations || kind == Accumulation::exponentials ||
                                   kind == Accumulation::equals || kind == Accumulation::equal_magnitudes;
-// The type of a result on its way: the largest of floats is a float, all else is added or multiplied in W.
+// The type of a partial result: extremes of floats are float, all others are W.
 template <Accumulation kind, typename X, typename W>
 using Partial = std::conditional_t<std::is_same_v<X, float> && is_extreme<kind>, X, W>;
 
 // Independent results hide the latency of an addition.
 constexpr std::int64_t lanes = 32;
 
-// Of floats four are added as such before the sum goes on in double: a conversion for each takes longer than to read them.
+// Adds four floats in float before it adds to the sum in double, because converting each of them would take longer than reading
+// it.
 template <Accumulation kind, typename X>
 inline constexpr bool adds_fours = std::is_same_v<X, float>&& kind == Accumulation::sum;
 template <typename W, typename X>
@@ -101,7 +102,7 @@ void rows(Accumulation kind, const X* x, std::int64_t count, std::int64_t width,
   });
 }
 
-// The extremes of columns, which need no shift, in their own type.
+// The extremes of columns, which need no shift, in the type of the elements.
 template <Accumulation kind, typename X, typename W>
 void extremes_of_columns(const X* x, std::int64_t count, std::int64_t stride, std::int64_t width, W* results, bool further) {
   using P = Partial<kind, X, W>;

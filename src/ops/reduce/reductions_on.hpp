@@ -13,7 +13,7 @@
 #include "trireme/ops/array/movement.hpp"
 #include "trireme/ops/reduce/reductions.hpp"
 
-// The operations of ops/reduce/reductions.hpp for any device: what is checked is the same, Reductions<D> does the work.
+// The operations of ops/reduce/reductions.hpp for any device: Reductions<D> does the work.
 namespace trireme::ops {
 
 template <typename D>
@@ -33,7 +33,7 @@ struct Reductions {
 
 namespace detail {
 
-// x with its dims in the plan's order: x itself where they are.
+// x with its dims in the plan's order; x itself if they are in this order already.
 template <typename T, typename D>
 Tensor<T, D> in_order(const ReducePlan& plan, const Tensor<T, D>& x) {
   if (plan.order.empty()) return x;
@@ -67,7 +67,7 @@ inline double freedom(const ReductionOptions& options, const ReduceSizes& sizes)
   return std::max(0.0, static_cast<double>(sizes.reduced) - options.correction);
 }
 
-// What the elements become: values, and how y is made of them.
+// The accumulated values, and how y is computed from them.
 template <typename T, typename D>
 struct Accumulated {
   Tensor<Wide<T>, D> values;
@@ -98,7 +98,7 @@ Accumulated<T, D> accumulate(const ReductionOptions& options, const ReduceSizes&
       default: break;
     }
   }
-  require(false, "{}: integers have sum, max and min alone", operation_name(options.kind));
+  require(false, "{}: integers only have sum, max and min", operation_name(options.kind));
   return {};
 }
 
@@ -161,10 +161,10 @@ class ReductionBackward {
   Tensor<double, D> scale(double factor = 1) const { return scaled(Scaling::times, factor, {}); }
   Tensor<double, D> results() const { return finished(Finish::itself, y_); }
 
-  // For roots: 0 where the result is 0.
+  // For square roots: dy / result, or 0 where the result is 0.
   Tensor<double, D> over_results(double factor) const { return scaled(Scaling::quotient_or_zero, factor, results()); }
 
-  // Elements of the same value share the gradient.
+  // Elements with the same value share the gradient.
   Tensor<double, D> shared(Accumulation count) const {
     return scaled(Scaling::quotient, 1, accumulated_values(count, sizes_, x_, results()));
   }
@@ -178,7 +178,7 @@ class ReductionBackward {
 
 inline bool reads_elements(Reduction kind) { return kind != Reduction::sum && kind != Reduction::mean; }
 
-// Calls write(dx, accumulate) with the plan's order of elements.
+// Calls write(dx, accumulate) with a dx in the plan's order of dims.
 template <typename T, typename D>
 void write_in_order(const ReducePlan& plan, Tensor<T, D>& dx, bool accumulate, const auto& write) {
   if (plan.order.empty()) return write(dx, accumulate);
@@ -208,7 +208,7 @@ void reduce_backward(const ReductionOptions& options, const Tensor<T, D>& x, con
   detail::write_in_order(plan, dx, accumulate, [&](Tensor<T, D>& to, bool adds) { backward.write(to, adds); });
 }
 
-// Two numbers for each result, since their log-sum-exp would round small differences away beside large x.
+// Two numbers for each result: a log-sum-exp would lose small differences if x is large.
 template <typename T, typename D>
 void logsumexp(const Dims& dims, const Tensor<T, D>& x, Tensor<T, D>& y, Tensor<double, D>& exponentials) {
   require_defined("logsumexp", "x", x);

@@ -6,11 +6,10 @@
 #include "ops/reduce/exponentials.hpp"
 #include "trireme/math/exponential.hpp"
 
-// The operations of ops/reduce/softmax.hpp, a team for each row; `logarithm` in log_softmax.
+// The operations of ops/reduce/softmax.hpp, a team for each row. `logarithm` is true for log_softmax.
 namespace trireme::ops {
 
-// In one pass: what was summed so far is scaled whenever a larger element is met. Four packs are read before the first is
-// needed.
+// In one pass: the sum so far is rescaled at each larger element. Four packs are read before the first one is used.
 template <int Width, typename Team, typename T>
 TRIREME_TEAM Exponentials<Accumulate<T>> sum_exponentials(const Team& team, const T* x, std::int64_t width) {
   using A = Accumulate<T>;
@@ -68,7 +67,7 @@ struct SoftmaxRow {
   }
 };
 
-// With the results y: dx = y * (dy - sum(y * dy)), or dy - exp(y) * sum(dy) of the logarithm.
+// With the results y: dx = y * (dy - sum(y * dy)), or for the logarithm dy - exp(y) * sum(dy).
 template <int Width, bool logarithm, typename T>
 struct SoftmaxGradientRow {
   const T* y;

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-// Launches: T is float, double, bfloat16 or float16; `logarithm` in log_softmax.
+// Launches: T is float, double, bfloat16 or float16; `logarithm` is true for log_softmax.
 namespace trireme::ops::cuda {
 
 template <typename T>

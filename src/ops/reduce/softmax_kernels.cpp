@@ -18,7 +18,7 @@ T largest_of(const T* x, std::int64_t count) {
   return largest;
 }
 
-// Likewise, but never -infinity, from which no difference can be taken: the sum of a row of -infinity is 0.
+// Likewise, but never -infinity, because -infinity - -infinity is NaN. The sum of a row of -infinity is 0.
 template <typename T>
 T largest_finite_of(const T* x, std::int64_t count) {
   const T largest = largest_of(x, count);
@@ -34,7 +34,7 @@ Exponentials<T> exponentials(const T* x, std::int64_t count) {
   return {largest, sum};
 }
 
-// In blocks that are short enough to be added in T.
+// Sums in blocks that are short enough to be summed in T.
 template <bool weighted, typename T>
 Exponentials<T> exponentials_and_sum_of(const T* x, const T* class_weight, std::int64_t count, double& sum) {
   constexpr std::int64_t block = 1024;
@@ -93,7 +93,7 @@ double weighted_sum(const T* x, T largest, const T* class_weight, std::int64_t c
   return sum;
 }
 
-// The largest element is subtracted by itself: added to the logarithm of the sum it would round the result of large x.
+// Subtracts the largest element and the logarithm of the sum one after the other: their sum would lose digits if x is large.
 template <typename T>
 void probabilities(const T* x, T* y, std::int64_t count) {
   const T largest = largest_of(x, count);

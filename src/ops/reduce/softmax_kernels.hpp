@@ -9,13 +9,13 @@ namespace trireme::ops {
 
 template <typename T>
 struct SoftmaxKernels {
-  // Of one row.
+  // For one row.
   Exponentials<T> (*exponentials)(const T* x, std::int64_t count);
-  // The same in as many passes over x, with sum(class_weight * (x - largest)); class_weight is 1 where it is null.
+  // The same, with no more passes over x, and also sum(class_weight * (x - largest)). A null class_weight stands for 1.
   Exponentials<T> (*exponentials_and_sum)(const T* x, const T* class_weight, std::int64_t count, double& sum);
   // y = scale * exp(x - largest); y may be x.
   void (*softmax)(const T* x, T largest, T scale, T* y, std::int64_t count);
-  // y = scale * exp(x - largest) - share * class_weight, which is 1 where it is null; y may be x.
+  // y = scale * exp(x - largest) - share * class_weight. A null class_weight stands for 1; y may be x.
   void (*smoothed_softmax)(const T* x, T largest, T scale, T share, const T* class_weight, T* y, std::int64_t count);
   // sum(class_weight * (x - largest)) of one row, likewise.
   double (*weighted_sum)(const T* x, T largest, const T* class_weight, std::int64_t count);

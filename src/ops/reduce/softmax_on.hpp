@@ -9,12 +9,12 @@
 #include "trireme/ops/array/transpose.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
 
-// The operations of ops/reduce/softmax.hpp for any device: what is checked is the same, Softmax<D> does the work.
+// The operations of ops/reduce/softmax.hpp for any device: Softmax<D> does the work.
 namespace trireme::ops {
 
 enum class SoftmaxKind : std::uint8_t { softmax, log_softmax };
 
-// Of rows of `width` elements.
+// For rows of `width` elements.
 template <typename D>
 struct Softmax {
   template <typename T>
@@ -72,7 +72,7 @@ void log_softmax_backward(const Tensor<T, D>& y, const Tensor<T, D>& dy, Tensor<
 
 namespace softmax_checks {
 
-// function(x, y) over the last dim, applied to another one.
+// Applies function(x, y), which works over the last dim, to dim `dim`.
 template <typename T, typename D>
 Tensor<T, D> over_dim(std::string_view op, const Tensor<T, D>& x, int dim, const auto& function) {
   require_defined(op, "x", x);

@@ -10,7 +10,7 @@
 namespace trireme::ops {
 namespace {
 
-// `scale` counts in place of `size` with `by_scale`.
+// Uses `scale` instead of `size` if `by_scale` is set.
 ResizedDim resized_dim(std::int64_t in, std::int64_t size, bool by_scale, double scale, bool align_corners) {
   ResizedDim dim{.in = in, .out = size};
   if (by_scale) {
@@ -28,7 +28,7 @@ ResizedDim resized_dim(std::int64_t in, std::int64_t size, bool by_scale, double
   return dim;
 }
 
-// Where each pixel of y along a dim comes from, in what A can weigh.
+// The two pixels of x, and their weight in type A, for each pixel of y along a dim.
 template <typename A>
 struct ResizedPixels {
   std::vector<std::int64_t> first;
@@ -51,7 +51,7 @@ Interpolation interpolation_of(const Shape& x, const InterpolateOptions& options
   require(x.size() == 4, "interpolate: x {} is not [batch, channels, height, width]", x);
   const bool by_size = options.size != Extent2d();
   const bool by_scale = options.scale.height != 0 || options.scale.width != 0;
-  require(by_size != by_scale, "interpolate: give a size or a scale, one of both");
+  require(by_size != by_scale, "interpolate: give either a size or a scale");
   const bool bilinear = options.mode == InterpolateMode::bilinear;
   require(bilinear || !options.align_corners, "interpolate: align_corners belongs to InterpolateMode::bilinear");
   return {.images = x[0] * x[1],
@@ -97,7 +97,7 @@ void Interpolates<Cpu>::forward(const InterpolatePixel<T>& body) {
   });
 }
 
-// A row of x is summed by one thread, over the rows of y that have something of it.
+// One thread sums a row of dx, over the rows of dy that depend on this row.
 template <>
 template <typename T>
 void Interpolates<Cpu>::backward(const InterpolateBackward<T>& body) {

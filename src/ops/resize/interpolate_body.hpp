@@ -31,7 +31,6 @@ TRIREME_TEAM ResizedPixel resized_pixel(const ResizedDim& dim, bool bilinear, bo
   return {first, first < last ? first + 1 : first, weight < 1 ? weight : 1};
 }
 
-// How much of a pixel of x is in a pixel of y.
 TRIREME_TEAM double weight_in(const ResizedPixel& of_y, std::int64_t of_x) {
   return (of_y.first == of_x ? 1 - of_y.weight : 0) + (of_y.second == of_x ? of_y.weight : 0);
 }
@@ -41,7 +40,7 @@ struct ResizedRange {
   std::int64_t end;
 };
 
-// Pixels of y outside of this range have nothing of this pixel of x; some inside have nothing either.
+// The range of pixels of y that may depend on this pixel of x. Some inside do not.
 TRIREME_TEAM ResizedRange pixels_with(const ResizedDim& dim, std::int64_t of_x) {
   if (dim.scale <= 0) return {0, dim.out};
   const double begin = ::floor(static_cast<double>(of_x - 1) / dim.scale) - 1;

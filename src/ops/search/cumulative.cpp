@@ -8,7 +8,7 @@ namespace trireme::ops {
 namespace {
 
 constexpr std::int64_t columns_of_part = 256;
-constexpr int rows_at_once = 4;  // whose additions do not wait for each other
+constexpr int rows_at_once = 4;  // rows whose additions do not depend on each other
 
 // The rows [row, row + rows_at_once) of x[rows, reduced].
 template <Accumulation kind, typename T, typename Y>

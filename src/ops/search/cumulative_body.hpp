@@ -6,7 +6,7 @@
 // of [outer, chunks, inner].
 namespace trireme::ops {
 
-// Kind: sum or product. `backwards`: from the last element to the first.
+// kind is sum or product. `backwards` goes from the last element to the first.
 template <typename T>
 struct CumulateChunks {
   Accumulation kind;
@@ -16,13 +16,13 @@ struct CumulateChunks {
   const T* x;
 
   TRIREME_HOST_DEVICE std::int64_t first_of(std::int64_t chunk) const { return sizes.reduced * chunk / chunks; }
-  // The place of the r-th element in the direction of the sum.
+  // The index of the r-th element in this direction.
   TRIREME_HOST_DEVICE std::int64_t place(std::int64_t o, std::int64_t r, std::int64_t j) const {
     return (o * sizes.reduced + (backwards ? sizes.reduced - 1 - r : r)) * sizes.inner + j;
   }
 };
 
-// totals[i] of each chunk.
+// totals[i] = the sum or product of chunk i.
 template <typename T>
 struct ChunkTotals {
   CumulateChunks<T> of;
@@ -40,7 +40,6 @@ struct ChunkTotals {
   }
 };
 
-// y = total, or that is added.
 template <typename Y, typename W>
 TRIREME_HOST_DEVICE void write_total(Y& y, W total, bool accumulate) {
   if constexpr (std::is_integral_v<Y>) {
@@ -51,7 +50,7 @@ TRIREME_HOST_DEVICE void write_total(Y& y, W total, bool accumulate) {
   }
 }
 
-// y of each element of a chunk, from the totals of the chunks before; these are not read where there is one.
+// y for each element of a chunk, from the totals of the chunks before it. Totals are not read if there is one chunk.
 template <typename T, typename Y>
 struct CumulateChunk {
   CumulateChunks<T> of;
@@ -76,13 +75,14 @@ struct CumulateChunk {
 };
 
 // dx[i] = the sum of dy[k] * the product of x[0 .. k] without x[i], over k >= i: the product of the elements before i, times
-// dy[i] + x[i + 1] * (dy[i + 1] + x[i + 2] * ...). No division, so it is right beside zeros. A thread for each [outer, inner].
+// dy[i] + x[i + 1] * (dy[i + 1] + x[i + 2] * ...). There is no division, so it is right if elements are 0. A thread for each
+// [outer, inner].
 template <typename T>
 struct CumprodGradient {
   ReduceSizes sizes;
   const T* x;
   const T* dy;
-  double* before;  // as x: room
+  double* before;  // shape of x; scratch memory
   T* dx;
   bool accumulate;
 

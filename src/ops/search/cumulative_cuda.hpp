@@ -4,8 +4,8 @@
 
 #include "ops/search/cumulative_body.hpp"
 
-// Launches of the bodies of cumulative_body.hpp. T: float, double, bfloat16, float16, and of the first two std::int32_t,
-// std::int64_t, whose sums are std::int64_t.
+// Launches of the bodies of cumulative_body.hpp. T: float, double, bfloat16, float16, and for the first two functions also
+// std::int32_t and std::int64_t, with sums in std::int64_t.
 namespace trireme::ops::cuda {
 
 template <typename T>

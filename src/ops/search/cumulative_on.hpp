@@ -7,7 +7,7 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/search/cumulative.hpp"
 
-// The operations of ops/search/cumulative.hpp for any device: what is checked is the same, Cumulate<D> does the work.
+// The operations of ops/search/cumulative.hpp for any device: Cumulate<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

@@ -5,7 +5,7 @@
 namespace trireme::ops {
 namespace {
 
-// first[j] of the columns x[row * width + j].
+// first[j] = the first row with the extreme of column j.
 template <typename T>
 void first_of_columns(const T* x, std::int64_t rows, std::int64_t width, const ExtremeOf<T>* extremes, std::int64_t* first) {
   for (std::int64_t row = rows; row-- > 0;) {

@@ -5,18 +5,18 @@
 // The searches of ops/search/search.hpp, a thread for each index.
 namespace trireme::ops {
 
-// Whether an element is the extreme one of its result, which is NaN if any is.
+// Whether an element is equal to the extreme of its result. The extreme is NaN if any element is.
 template <typename W>
 TRIREME_HOST_DEVICE bool is_extreme(W element, W extreme) {
   return element == extreme || (element != element && extreme != extreme);
 }
 
-// The type of extremes of elements T, which ops/reduce/reductions.hpp gives.
+// The type in which ops/reduce/reductions.hpp returns extremes of elements T.
 template <typename T>
 using ExtremeOf = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
 
-// Where the extreme element of each result is first met, among every `parts`-th: an index i of [outer, parts, inner]. What is
-// not among them is behind the last.
+// The first extreme element of each result among every `parts`-th, or the index after the last element: for an index i of
+// [outer, parts, inner].
 template <typename T>
 struct FirstExtreme {
   ReduceSizes sizes;
@@ -51,7 +51,7 @@ struct Take {
   }
 };
 
-// dx[o, indices[o, t, j], j] = dy[o, t, j], or that is added: an index i of dy[outer, taken, inner].
+// dx[o, indices[o, t, j], j] = dy[o, t, j], or += with `accumulate`: an index i of dy[outer, taken, inner].
 template <typename T>
 struct TakeGradient {
   ReduceSizes sizes;  // of dx

@@ -8,12 +8,12 @@
 #include "trireme/ops/reduce/reductions.hpp"
 #include "trireme/ops/search/search.hpp"
 
-// The operations of ops/search/search.hpp for any device: what is checked is the same, Search<D> does the work.
+// The operations of ops/search/search.hpp for any device: Search<D> does the work.
 namespace trireme::ops {
 
 template <typename D>
 struct Search {
-  // Where the extremes of x[outer, reduced, inner] are first met.
+  // The indices of the first extremes of x[outer, reduced, inner].
   template <typename T>
   static void first(const ReduceSizes& sizes, const T* x, const ExtremeOf<T>* extremes, std::int64_t* indices);
   template <typename T>

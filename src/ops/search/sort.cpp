@@ -23,7 +23,7 @@ template <>
 template <typename T>
 void Sort<Cpu>::run(const ReduceSizes& sizes, const T* x, bool descending, std::int64_t taken, T* values,
                     std::int64_t* indices) {
-  constexpr std::int64_t work_of_element = 16;  // a sort looks at each so often
+  constexpr std::int64_t work_of_element = 16;  // comparisons of each element in a sort
   parallel_rows(sizes.results(), sizes.reduced * work_of_element, [&](std::int64_t begin, std::int64_t end) {
     std::vector<Ranked> elements(static_cast<std::size_t>(sizes.reduced));
     for (std::int64_t row = begin; row < end; ++row) {

@@ -4,8 +4,8 @@
 
 #include "ops/reduce/reductions_body.hpp"
 
-// The sort of ops/search/sort.hpp. Elements become keys, whose order as unsigned numbers is that of the elements; an element is
-// then its key and its place, of which no two are equal.
+// The sort of ops/search/sort.hpp. Elements are converted to unsigned keys with the same order. Pairs of key and place are
+// sorted, of which no two are equal.
 namespace trireme::ops {
 
 struct Ranked {
@@ -31,7 +31,7 @@ TRIREME_HOST_DEVICE std::uint64_t ascending_key(W x) {
   }
 }
 
-// The element `place` of result `row` of [outer, inner].
+// The key of element `place` in row `row` of [outer, inner], with its place.
 template <typename T>
 TRIREME_HOST_DEVICE Ranked ranked(const ReduceSizes& sizes, const T* x, bool descending, std::int64_t row, std::int64_t place) {
   const std::int64_t at = (row / sizes.inner * sizes.reduced + place) * sizes.inner + row % sizes.inner;
@@ -39,7 +39,8 @@ TRIREME_HOST_DEVICE Ranked ranked(const ReduceSizes& sizes, const T* x, bool des
   return {descending ? ~key : key, place};
 }
 
-// elements[results, length], where length is a power of two; those behind the row's end come last. A thread for each.
+// elements[results, length], where length is a power of two. Elements after the end of the row are sorted last. A thread for
+// each.
 template <typename T>
 struct RankElements {
   ReduceSizes sizes;
@@ -59,7 +60,7 @@ struct RankElements {
 // [0, results * length / 2).
 struct CompareElements {
   std::int64_t length;
-  std::int64_t run;  // that the merged elements will make
+  std::int64_t run;  // length of the runs after merging
   std::int64_t distance;
   Ranked* elements;
 

@@ -7,12 +7,12 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/search/sort.hpp"
 
-// The operations of ops/search/sort.hpp for any device: what is checked is the same, Sort<D> does the work.
+// The operations of ops/search/sort.hpp for any device: Sort<D> does the work.
 namespace trireme::ops {
 
 template <typename D>
 struct Sort {
-  // The first `taken` of the reduced elements of each result: values and indices are [outer, taken, inner].
+  // The first `taken` elements of each sorted row: values and indices are [outer, taken, inner].
   template <typename T>
   static void run(const ReduceSizes& sizes, const T* x, bool descending, std::int64_t taken, T* values, std::int64_t* indices);
 };

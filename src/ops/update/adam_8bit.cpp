@@ -11,7 +11,7 @@ template <typename T>
 void Adam8bitPasses<Cpu>::update(const AdamStep& step, std::int64_t count, const Adam8bitPlanes<T>& planes) {
   const AdamUpdate<T> update(step);
   const Adam8bitKernels<T>& kernels = adam_8bit_kernels().of<T>();
-  // Threads share no cache line of the weights, the codes, or the magnitudes.
+  // No two threads share a cache line of the weights, the codes or the magnitudes.
   parallel_ranges(count, 16 * block_of_8bit, least_elements, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t block = begin / block_of_8bit;
     const Adam8bitPlanes<T> from{planes.gradient + begin,     planes.weight + begin,       planes.first_codes + begin,

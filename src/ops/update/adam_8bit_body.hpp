@@ -9,7 +9,7 @@
 
 namespace trireme::ops {
 
-// The moments of element `i` in `block` after the step, which moves its weight too.
+// The moments of element `i` after the step. Also updates its weight.
 template <typename T>
 struct Moments8bit {
   T first;
@@ -24,13 +24,13 @@ struct Moments8bit {
   }
 };
 
-// Magnitudes that are kept are finite: an element that overflows does not make the others of its block nan.
+// Makes the largest magnitude finite, so that an element that overflows does not turn the others of its block into nan.
 TRIREME_HOST_DEVICE float finite_absmax(float largest) {
   constexpr float most = std::numeric_limits<float>::max();
   return largest < most ? largest : most;
 }
 
-// What a moment is multiplied by before it gets a code.
+// The factor of a moment before it is converted to a code.
 TRIREME_HOST_DEVICE float relative_to(float absmax) { return absmax > 0 ? finite_absmax(1 / absmax) : 0; }
 
 TRIREME_HOST_DEVICE float magnitude_of(float x) { return x < 0 ? -x : x; }
@@ -53,20 +53,20 @@ struct Absmax8bit {
 
 inline constexpr int least_team_8bit = 32;
 
-// One block's update by a team of at least `least_team_8bit` threads, which keep all that the block's elements become until its
-// largest magnitudes are known.
+// Updates a block by a team of at least `least_team_8bit` threads. They keep all new values of the block until its largest
+// magnitudes are known.
 template <typename T>
 struct UpdateBlock8bit {
   Adam8bitPlanes<T> planes;
   std::int64_t count;
-  const float* measured;  // of a part of a block: the pairs of all `parts`; otherwise null
+  const float* measured;  // for a part of a block: the pairs of all `parts`; otherwise null
   std::int64_t parts;
 
   template <typename Team>
   TRIREME_TEAM void operator()(const AdamUpdate<T>& update, bool skipped, const Team& team, std::int64_t block) const {
     if (skipped) return;
     const std::int64_t left = count - block * block_of_8bit;
-    // A whole block's number of elements is known to the compiler, which then reads all of a thread's at once.
+    // For a whole block the number of elements is a constant, so that a thread reads all its elements at once.
     left < block_of_8bit ? update_block(update, team, block, static_cast<int>(left))
                          : update_block(update, team, block, std::integral_constant<int, block_of_8bit>());
   }
@@ -105,7 +105,7 @@ struct UpdateBlock8bit {
       absmax.first = finite_absmax(team.max(absmax.first));
       absmax.second = finite_absmax(team.max(absmax.second));
     } else {
-      team.wait();  // all threads have read the magnitudes of before
+      team.wait();  // all threads have read the old magnitudes
     }
     const float to_first = relative_to(absmax.first);
     const float to_second = relative_to(absmax.second);
@@ -120,7 +120,6 @@ struct UpdateBlock8bit {
   }
 };
 
-// A team measures a part of one block.
 template <typename T>
 struct MeasureBlock8bit {
   Adam8bitPlanes<T> planes;

@@ -68,7 +68,7 @@ struct Register {
 constexpr std::int64_t width = lanes<float>;
 static_assert(block % width == 0);
 
-// The numbers of a block's codes, and codes of numbers, of which the first `count` matter.
+// decode() converts a block's codes to numbers, encode() converts numbers to codes. Only the first `count` matter.
 template <typename Codes>
 void decode(std::int64_t count, const std::uint8_t* codes, float* values) {
   alignas(64) int wide[block];
@@ -103,7 +103,6 @@ void decode(std::int64_t count, const Adam8bitPlanes<T>& planes, Block<T>& momen
   for (std::int64_t i = 0; i < count; ++i) second[i] = static_cast<T>(values[i] * second_absmax);
 }
 
-// Moves moments and weights.
 template <typename T>
 void move(std::int64_t count, const AdamUpdate<T>& update, const T* gradient, T* weight, Block<T>& moments) {
   const AdamUpdate<T> of = update;
@@ -114,7 +113,6 @@ void move(std::int64_t count, const AdamUpdate<T>& update, const T* gradient, T*
   for (std::int64_t i = 0; i < count; ++i) of(gradient[i], weight[i], first[i], second[i], largest);
 }
 
-// The largest magnitudes of both.
 template <typename T>
 void measure(std::int64_t count, const Block<T>& moments, float* absmax) {
   const T* first = moments.first;

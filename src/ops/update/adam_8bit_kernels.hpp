@@ -7,9 +7,9 @@
 
 namespace trireme::ops {
 
-// Both take `count` elements from the start of a block or of a part of one. update() finds the largest magnitudes of the
-// moments itself, block by block, where `absmax` is null. Otherwise all elements lie in one block, and `absmax` has its two:
-// that of the first moment, then that of the second. measure() writes these two of its elements.
+// Both take `count` elements, which begin at the start of a block or of a part of a block. If `absmax` is null, update()
+// computes the largest magnitudes of each block. Otherwise all elements are in one block, and `absmax` has the largest
+// magnitudes of its first and second moments. measure() writes these two for its elements.
 template <typename T>
 struct Adam8bitKernels {
   void (*update)(std::int64_t count, const AdamUpdate<T>& update, const Adam8bitPlanes<T>& planes, const float* absmax);

@@ -37,7 +37,7 @@ template <typename T, typename D>
 void adam_8bit_part(const AdamStep& step, std::size_t count, const Adam8bitPlanes<T>& planes, const float* absmax,
                     std::int64_t parts, D) {
   require_in_block("adam_8bit_part", count);
-  require(parts > 0, "adam_8bit_part: a block has some parts, not {}", parts);
+  require(parts > 0, "adam_8bit_part: a block has at least 1 part, not {}", parts);
   if (count > 0) Adam8bitPasses<D>::update_part(step, static_cast<std::int64_t>(count), planes, absmax, parts);
 }
 

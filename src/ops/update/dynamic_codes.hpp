@@ -4,15 +4,16 @@
 
 #include "trireme/core/host_device.hpp"
 
-// Numbers of [-1, 1] and of [0, 1] in 8 bits: a decade, and in it equal steps, twice as many as in the decade below
-// (Dettmers 2015, arXiv 1511.04561). Of the 256 codes in ascending order, as bitsandbytes has them:
+// Codes of 8 bits for numbers in [-1, 1] and [0, 1]. Each decade has equal steps, twice as many as the decade below (Dettmers
+// 2015, arXiv 1511.04561). The 256 codes in ascending order, as in bitsandbytes:
 //
 //   signed:   code 127 is 0 and 128 + n, n = 0, 1, 2, ... is 5.5e-7, 3.25e-6, 7.75e-6, ..., 0.993, 1;
-//             126 - n is the negative of 128 + n, but for 1, which has none: -1 becomes -0.993
+//             126 - n is the negative of 128 + n, except that -1 has no code: it becomes -0.993
 //   unsigned: 0, 3.25e-7, 7.75e-7, 2.125e-6, ..., 0.996, 1
 //
-// The formulas are written once for a number and for a register of them. A `Lane` says how: its types Float and Int, the
-// element i mod 8 of a table, the smaller of two numbers or the second if one is NaN, a number or else 0, and so on.
+// The formulas are templates for one number or a register of numbers. Their parameter `Lane` has the types Float and Int and
+// operations: lookup() takes element i mod 8 of a table, smaller() the smaller number or the second if one is NaN, where() a
+// number or else 0, and so on.
 namespace trireme::ops {
 
 struct OneNumber {
@@ -20,7 +21,7 @@ struct OneNumber {
   using Int = int;
   TRIREME_HOST_DEVICE static float all(float x) { return x; }
   TRIREME_HOST_DEVICE static float lookup(const float (&table)[8], int i) {
-#ifdef __CUDA_ARCH__  // an index that is not known would put the table into memory, once for each thread
+#ifdef __CUDA_ARCH__  // indexing by a variable would put the table into local memory of each thread
     const float first = (i & 2) != 0 ? ((i & 1) != 0 ? table[3] : table[2]) : ((i & 1) != 0 ? table[1] : table[0]);
     const float second = (i & 2) != 0 ? ((i & 1) != 0 ? table[7] : table[6]) : ((i & 1) != 0 ? table[5] : table[4]);
     return (i & 4) != 0 ? second : first;
@@ -41,17 +42,17 @@ struct OneNumber {
 inline constexpr int sign_bit = static_cast<int>(0x80000000U);
 inline constexpr int half_bits = 0x3F000000;  // of 0.5
 
-// The codes above 0, n in [1, last]. Decade i, of [10^(i-7), 10^(i-6)], i = 0 to 6, has the `cells` * 2^i of them from n =
-// cells * (2^i - 1) + 1 on, each in the middle of its cell; that of i = 7 is 1.
+// The positive codes, n in [1, last]. Decade i = 0 to 6 is [10^(i-7), 10^(i-6)] and is cut into `cells` * 2^i cells. Their
+// codes begin at n = cells * (2^i - 1) + 1, and the value of a code is the middle of its cell. The code of i = 7 is 1.
 template <int cells>
 struct Decades {
   static constexpr int last = cells * 127 + 1;
 
-  // Of the number n + cells - 1/2, which is as far above cells * 2^i as its cell's middle lies in its decade. It may be
-  // negative: then so is the value. That of n = 0 and of `last` is 0 here.
+  // The value of code n for number = n + cells - 1/2, as (number - cells * 2^i) / (cells * 2^i) is the position of its cell's
+  // middle in the decade. Negative numbers have negative values. For n = 0 and n = last it is 0.
   template <typename Lane>
   TRIREME_HOST_DEVICE static typename Lane::Float value(typename Lane::Float number) {
-    // 5^i / 10^7, and with two cells 5^(i+1) / 10^8, by the exponent of the number.
+    // 5^i / 10^7, or with two cells 5^(i+1) / 10^8, indexed by the exponent of the number.
     constexpr float scales[2][8] = {{5e-7F, 25e-7F, 125e-7F, 625e-7F, 3125e-7F, 15625e-7F, 0, 1e-7F},
                                     {5e-8F, 25e-8F, 125e-8F, 625e-8F, 3125e-8F, 15625e-8F, 78125e-8F, 0}};
     const auto bits = Lane::bits(number);
@@ -59,11 +60,12 @@ struct Decades {
     return (9.0F * number - 8.0F * power) * Lane::lookup(scales[cells - 1], bits >> 23);
   }
 
-  // n of the nearest to a, as the whole part of this number less `cells` - 1. Below the least one it goes down to 8/9 of cells.
+  // The n of the code nearest to a is the integer part of this number, minus `cells` - 1. Below the lowest code the number goes
+  // down to cells * 8/9.
   template <typename Lane>
   TRIREME_HOST_DEVICE static typename Lane::Float nearest(typename Lane::Float a) {
     constexpr Table table;
-    // This is 0.3 below the logarithm, to 0.03: a lies in this decade or the next one.
+    // An estimate of the logarithm that is 0.3 too low, within 0.03: a is in this decade or the next one.
     constexpr auto decades_of_bits = static_cast<float>(0.30102999566 / (1 << 23));
     const auto logarithm = Lane::to_float(Lane::bits(a)) * decades_of_bits + static_cast<float>(6.7 - 127 * 0.30102999566);
     const auto least = Lane::to_int(Lane::smaller(Lane::larger(logarithm, Lane::all(0)), Lane::all(6)));
@@ -73,8 +75,8 @@ struct Decades {
   }
 
  private:
-  // By decade: where it ends, between its last number and the first of the next; the number of a, slope * a + offset; and that
-  // of its last cell.
+  // For each decade: `edge`, its end, between its last code and the first code of the next one; `slope` and `offset` for number
+  // = slope * a + offset; `most`, the number of its last cell.
   struct Table {
     float edge[8] = {};
     float slope[8] = {};
@@ -95,7 +97,7 @@ struct Decades {
   };
 };
 
-// First moments.
+// For first moments.
 struct SignedCodes {
   template <typename Lane>
   TRIREME_HOST_DEVICE static typename Lane::Float value(typename Lane::Int code) {
@@ -106,14 +108,14 @@ struct SignedCodes {
   template <typename Lane>
   TRIREME_HOST_DEVICE static typename Lane::Int code(typename Lane::Float x) {
     const auto magnitude = Lane::from_bits(Lane::bits(x) & ~sign_bit);
-    const auto n = Lane::where(magnitude > 2.75e-7F, Decades<1>::nearest<Lane>(magnitude));  // otherwise 0 is nearer
+    const auto n = Lane::where(magnitude > 2.75e-7F, Decades<1>::nearest<Lane>(magnitude));  // else 0 is nearer
     const auto with_sign = Lane::from_bits(Lane::bits(n) | (Lane::bits(x) & sign_bit));
     return Lane::to_int(Lane::larger(with_sign, Lane::all(-127.5F))) + 127;
   }
 };
 
-// Second moments. What is above 0 does not become 0, which a step would be divided by (Li, Chen, Zhu 2023, arXiv 2309.01507, on
-// the "zero-point problem"); bitsandbytes does not see to that.
+// For second moments. Numbers above 0 never get the code of 0, because a step would be divided by it (Li, Chen, Zhu 2023, arXiv
+// 2309.01507, on the "zero-point problem"); in bitsandbytes they may.
 struct UnsignedCodes {
   template <typename Lane>
   TRIREME_HOST_DEVICE static typename Lane::Float value(typename Lane::Int code) {

@@ -5,8 +5,8 @@
 
 namespace trireme::ops {
 
-// The first pass of LAMB over every `parts`-th run of elements as long as a team: moves the moments; weight_sums[part] and
-// update_sums[part] are sums of squares, in double. A step that is skipped is one over no elements.
+// The first pass of LAMB over every `parts`-th run of team.size() elements. Updates the moments; weight_sums[part] and
+// update_sums[part] become sums of squares, in double. A skipped step goes over no elements.
 template <typename T>
 struct LambMoments {
   const T* weight;

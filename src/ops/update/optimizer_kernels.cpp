@@ -5,7 +5,6 @@
 namespace trireme::ops::TRIREME_ISA {
 namespace {
 
-// Calls update(planes[i]...) for every i.
 template <typename Update, typename... Planes>
 TRIREME_HOST_DEVICE void update_each(std::size_t count, const Update& update, Planes... planes) {
   const Update of = update;

@@ -8,7 +8,7 @@
 #include "trireme/ops/update/loss_scale.hpp"
 #include "trireme/ops/update/step_state.hpp"
 
-// The operations of ops/update/step.hpp, each by one thread or one for each index.
+// The operations of ops/update/step.hpp, each by a single thread or by a thread for each index.
 namespace trireme::ops {
 
 template <typename T>

@@ -7,10 +7,10 @@
 #include "ops/update/step_body.hpp"
 #include "trireme/ops/update/step.hpp"
 
-// The part of ops/update/step.hpp that both devices have.
+// The part of ops/update/step.hpp that both devices implement.
 namespace trireme::ops {
 
-// A device's way to call a body for every index.
+// Calls a body for every index, on a device.
 template <typename D>
 struct Steps {
   template <typename Body>

@@ -11,12 +11,11 @@
 #include "trireme/ops/update/formula.hpp"
 #include "trireme/ops/update/planes.hpp"
 
-// Passes over planes of equal length, which read and write every element once: update(plane[i]...), planes of const elements
-// are only read, NotKept stands for one that is not there. The update is what make() returns; where make.skipped() nothing
-// changes.
+// Passes over planes of equal length, which call update(plane[i]...) and read and write every element once. Planes of const
+// elements are only read; NotKept stands for a missing plane. make() returns the update; if make.skipped(), nothing changes.
 namespace trireme::ops {
 
-// How a kernel makes the update of one element: from the step, with what it reads of it in memory.
+// Makes the update of one element in a kernel, from the step and the numbers that its on_device points to.
 template <typename Update>
 struct MadeOf {
   typename Update::Step step;
@@ -33,7 +32,7 @@ struct MadeOf {
 
 namespace kernels {
 
-// No part of the kernel, whose registers are for the elements.
+// Not inlined, so that the kernel keeps its registers for the elements.
 template <typename Make>
 __device__ __noinline__ auto made(const Make& make) {
   return make();
@@ -55,7 +54,7 @@ __device__ void store(T* plane, std::int64_t pack, const Pack<std::remove_const_
 template <int Width>
 __device__ void store(NotKept, std::int64_t, const Pack<NotKept, Width>&) {}
 
-// By one thread of a block for all of them.
+// One thread of a block makes the update for all threads.
 template <typename Make>
 __device__ __forceinline__ auto made_for_block(const Make& make) {
   using Update = decltype(make());

@@ -16,10 +16,10 @@
 #include "trireme/ops/array/triangle.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Elements in another order or number. Dims that are below 0 count from the end. A tensor is contiguous, so a result shares the
-// elements of x only where they stay side by side: squeeze, unsqueeze, flatten, and slice, narrow, split and chunk along dim 0
-// with step 1, whatever the extents. All else is a copy, expand too. T: float, double, bfloat16, float16, std::int32_t,
-// std::int64_t, bool.
+// Functions that reorder, join, cut and repeat elements. Negative dims count from the end. Tensors are contiguous, so only
+// these results are views, for any extents: squeeze, unsqueeze and flatten, and select, slice, narrow, split and chunk along
+// dim 0 with step 1. All others are copies, including expand. T: float, double, bfloat16, float16, std::int32_t, std::int64_t,
+// bool.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -46,7 +46,7 @@ Tensor<T, D> moved(const Tensor<T, D>& x, const Movement& movement) {
   return y;
 }
 
-// A copy of x in which `source` takes the place of the part.
+// A copy of x in which `source` replaces the part.
 template <typename T, typename D>
 Tensor<T, D> with_part(const Tensor<T, D>& x, const Movement& part, const Tensor<T, D>& source) {
   require_part(part, defined_shape("slice_scatter", source, "source"));
@@ -62,7 +62,7 @@ Tensor<T, D> joined_tensors(const std::vector<Tensor<T, D>>& xs, const Joining& 
   return y;
 }
 
-// A slice along a dim: rows of dim 0 are shared.
+// A slice along a dim: a view along dim 0 with step 1, otherwise a copy.
 template <typename X>
 X part_of(std::string_view op, const X& x, int dim, const Slice& slice) {
   const int place = dim_of(op, x.shape(), dim);
@@ -78,7 +78,7 @@ std::array<X, n> parts_of(const Shape& x, int dim, std::vector<X> parts) {
   return all;
 }
 
-// The index of select(), from 0 on.
+// The index of select(), counted from the start of the dim.
 inline std::int64_t selected(const Shape& x, int dim, std::int64_t index) {
   require(index >= -x[dim] && index < x[dim], "select: index {} lies outside dim {} of x {}", index, dim, x);
   return index < 0 ? index + x[dim] : index;
@@ -93,7 +93,8 @@ Tensor<T, D> triangle_of(std::string_view op, Triangle triangle, const Tensor<T,
 
 }  // namespace ops
 
-// The tensors one behind the other along a dim, in which alone they may differ; or along a new one. cat({a, b}, 1).
+// cat({a, b}, 1) concatenates tensors along a dim; their other extents are equal. stack() joins tensors of one shape along a
+// new dim.
 template <typename T, typename D>
 Tensor<T, D> cat(const std::vector<Tensor<T, D>>& xs, int dim = 0) {
   return ops::joined_tensors(xs, ops::joined(ops::defined_shapes("cat", xs), dim));
@@ -111,7 +112,7 @@ Tensor<T, D> stack(std::initializer_list<Tensor<T, D>> xs, int dim = 0) {
   return stack(std::vector(xs), dim);
 }
 
-// x[begin:end:step] along a dim, as Python's; a step below 1 is an error. A view along dim 0 with step 1, otherwise a copy.
+// x[begin:end:step] along a dim, as in Python; a step below 1 is an error. A view along dim 0 with step 1, otherwise a copy.
 template <typename T, typename D>
 Tensor<T, D> slice(const Tensor<T, D>& x, int dim, std::int64_t begin, std::int64_t end = Slice::to_end,
                    std::int64_t step = 1) {
@@ -125,8 +126,8 @@ Tensor<T, D> slice(const Tensor<T, D>& x, const std::vector<Slice>& slices) {
   return ops::moved(x, ops::sliced("slice", ops::defined_shape("slice", x), slices));
 }
 
-// A copy of x in which `source` takes the place of a slice, whose shape it has: of slice(x, dim, begin, end, step), or of
-// slice(x, slices).
+// A copy of x in which `source` replaces slice(x, dim, begin, end, step), or slice(x, slices). source has the shape of that
+// slice.
 template <typename T, typename D>
 Tensor<T, D> slice_scatter(const Tensor<T, D>& x, const Tensor<T, D>& source, int dim, std::int64_t begin,
                            std::int64_t end = Slice::to_end, std::int64_t step = 1) {
@@ -138,14 +139,14 @@ Tensor<T, D> slice_scatter(const Tensor<T, D>& x, const Tensor<T, D>& source, co
   return ops::with_part(x, ops::sliced("slice_scatter", ops::defined_shape("slice_scatter", x), slices), source);
 }
 
-// `length` elements from `start` on along a dim, all of which x has. A view along dim 0, otherwise a copy.
+// `length` elements along a dim, from `start` on; an error if x has fewer. A view along dim 0, otherwise a copy.
 template <typename T, typename D>
 Tensor<T, D> narrow(const Tensor<T, D>& x, int dim, std::int64_t start, std::int64_t length) {
   return ops::part_of("narrow", x, dim, ops::narrowed(ops::defined_shape("narrow", x), dim, start, length));
 }
 
-// Parts of `size` elements along a dim, the last one the rest; or of these sizes; or `chunks` parts of one size, the last one
-// the rest, and fewer where that leaves nothing for the last. Views along dim 0, otherwise copies.
+// split() cuts a dim into parts of the given sizes, or of `size` elements, chunk() into at most `chunks` parts of equal size,
+// as torch's. The last part may be smaller. Views along dim 0, otherwise copies.
 template <typename T, typename D>
 std::vector<Tensor<T, D>> split(const Tensor<T, D>& x, const std::vector<std::int64_t>& sizes, int dim = 0) {
   const Shape& shape = ops::defined_shape("split", x);
@@ -169,13 +170,13 @@ std::vector<Tensor<T, D>> chunk(const Tensor<T, D>& x, std::int64_t chunks, int 
   return split(x, ops::chunk_sizes(shape[ops::dim_of("chunk", shape, dim)], chunks), dim);
 }
 
-// const auto [mean, log_variance] = chunk<2>(x, -1). Another number of parts than n is an error.
+// const auto [mean, log_variance] = chunk<2>(x, -1). An error if chunk(x, n, dim) gives fewer than n parts.
 template <std::size_t n, typename T, typename D>
 std::array<Tensor<T, D>, n> chunk(const Tensor<T, D>& x, int dim = 0) {
   return ops::parts_of<n>(x.defined() ? x.shape() : Shape(), dim, chunk(x, n, dim));
 }
 
-// Two dims exchanged; all dims in another order: y's dim i is x's dim dims[i].
+// transpose() exchanges two dims. permute() reorders all of them: dim i of the result is dim dims[i] of x.
 template <typename T, typename D>
 Tensor<T, D> transpose(const Tensor<T, D>& x, int first, int second) {
   return ops::moved(x, ops::transposed(ops::defined_shape("transpose", x), first, second));
@@ -185,19 +186,19 @@ Tensor<T, D> permute(const Tensor<T, D>& x, const std::vector<int>& dims) {
   return ops::moved(x, ops::permuted(ops::defined_shape("permute", x), dims));
 }
 
-// x repeated to a shape, along dims of one element and new ones in front: [3, 1] to [2, 3, 4].
+// Repeats x to a shape, along dims of extent 1 and new dims in front: [3, 1] -> [2, 3, 4].
 template <typename T, typename D>
 Tensor<T, D> expand(const Tensor<T, D>& x, const Shape& shape) {
   return ops::moved(x, ops::expanded(ops::defined_shape("expand", x), shape));
 }
 
-// x so many times along each dim, behind one another; more numbers than dims make new dims in front.
+// Repeats x times[i] times along dim i: [2, 3] with times {2, 1} -> [4, 3]. More numbers than dims make new dims in front.
 template <typename T, typename D>
 Tensor<T, D> repeat(const Tensor<T, D>& x, const std::vector<std::int64_t>& times) {
   return ops::moved(x, ops::repeated(ops::defined_shape("repeat", x), times));
 }
 
-// Elements go `shift` places on along a dim, the last ones to its beginning; below 0 back.
+// Moves elements by `shift` places along a dim, the last ones to its start. A negative shift moves them back.
 template <typename T, typename D>
 Tensor<T, D> roll(const Tensor<T, D>& x, const std::vector<std::int64_t>& shifts, const std::vector<int>& dims) {
   return ops::moved(x, ops::rolled(ops::defined_shape("roll", x), shifts, dims));
@@ -207,29 +208,29 @@ Tensor<T, D> roll(const Tensor<T, D>& x, std::int64_t shift, int dim) {
   return roll(x, std::vector{shift}, std::vector{dim});
 }
 
-// In reverse order along each of the dims.
+// Reverses the elements along each of the dims.
 template <typename T, typename D>
 Tensor<T, D> flip(const Tensor<T, D>& x, const std::vector<int>& dims) {
   return ops::moved(x, ops::flipped(ops::defined_shape("flip", x), dims));
 }
 
-// Windows of `size` elements along a dim, each `step` further on than the one before, as torch.Tensor.unfold: the dim becomes
-// their number, and their elements a last dim. [batch, time, width] of dim 1 -> [batch, windows, width, size].
+// Windows of `size` elements along a dim, `step` elements apart, as torch.Tensor.unfold: the dim becomes the number of windows,
+// and a new last dim has their elements. Along dim 1: [batch, time, width] -> [batch, windows, width, size].
 template <typename T, typename D>
 Tensor<T, D> unfold(const Tensor<T, D>& x, int dim, std::int64_t size, std::int64_t step) {
   return ops::moved(x, ops::unfolded(ops::defined_shape("unfold", x), dim, size, step));
 }
 
-// More elements around x. The amounts are pairs, before and after, of the last dim first, as torch's: {1, 2} adds a column on
-// the left and two on the right, {1, 2, 0, 3} also three rows below. With PadMode::constant an amount below 0 takes elements
-// away; with PadMode::reflect amounts are smaller than the dim.
+// Adds elements around x. As in torch, the amounts are pairs, before and after, starting with the last dim: {1, 2} adds a
+// column on the left and two on the right, {1, 2, 0, 3} also three rows below. With PadMode::constant a negative amount removes
+// elements; with PadMode::reflect amounts are smaller than the dim.
 template <typename T, typename D>
 Tensor<T, D> pad(const Tensor<T, D>& x, const std::vector<std::int64_t>& amounts, const PadOptions& options = {}) {
   return ops::moved(x, ops::padded(ops::defined_shape("pad", x), amounts, options));
 }
 
-// The upper or lower triangle of matrices [..., rows, columns], 0 elsewhere; with the diagonal that lies `diagonal` columns to
-// the right of the main one.
+// The upper or lower triangle of matrices [..., rows, columns], 0 elsewhere. The triangle includes the diagonal that lies
+// `diagonal` columns to the right of the main one.
 template <typename T, typename D>
 Tensor<T, D> triu(const Tensor<T, D>& x, std::int64_t diagonal = 0) {
   return ops::triangle_of("triu", ops::Triangle::upper, x, diagonal);
@@ -239,8 +240,8 @@ Tensor<T, D> tril(const Tensor<T, D>& x, std::int64_t diagonal = 0) {
   return ops::triangle_of("tril", ops::Triangle::lower, x, diagonal);
 }
 
-// Without the dims of one element, or without this one if it has one; with a new one before `dim`, -1: behind the last; with
-// the dims from start_dim to end_dim, both included, as one. Views.
+// Views. squeeze(x) removes all dims of extent 1, squeeze(x, dim) removes this one if its extent is 1. unsqueeze() inserts a
+// dim of extent 1 before `dim`, or as the last one for -1. flatten() merges the dims from start_dim to end_dim, both included.
 template <typename T, typename D>
 Tensor<T, D> squeeze(const Tensor<T, D>& x) {
   return x.reshape(ops::squeezed_shape(ops::defined_shape("squeeze", x)));
@@ -254,7 +255,8 @@ Tensor<T, D> unsqueeze(const Tensor<T, D>& x, int dim) {
   return x.reshape(ops::unsqueezed_shape(ops::defined_shape("unsqueeze", x), dim));
 }
 
-// x[index] of a dim, which the result lacks; an index below 0 counts from the end. A view of dim 0, otherwise a copy.
+// The elements at one index of a dim, which is removed: select(x, 1, 0) is x[:, 0]. A negative index counts from the end. A
+// view along dim 0, otherwise a copy.
 template <typename T, typename D>
 Tensor<T, D> select(const Tensor<T, D>& x, int dim, std::int64_t index) {
   const Shape& shape = ops::defined_shape("select", x);

@@ -11,14 +11,14 @@
 #include "trireme/ops/array/line.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// New tensors: arange<float>(0, 6, 2) is [0, 2, 4]. D: Cpu unless said.
+// New tensors: arange<float>(0, 6, 2) is [0, 2, 4]. D is Cpu by default.
 namespace trireme TRIREME_EXPORT {
 
-// Where random elements come from: each is a function of (seed, stream, its number) alone. A rank that asks for the elements
-// from `first` on gets those that one process has there.
+// The source of random elements. Each element is a function of (seed, stream, number of the element) alone: a rank that asks
+// for the elements from `first` on gets the same values as a single process.
 struct RandomElements {
   std::uint64_t seed = 0;
-  std::string_view stream = {};  // a name; what is drawn under another one is independent of it
+  std::string_view stream = {};  // a name; streams of different names are independent
   std::int64_t first = 0;        // the number of the tensor's first element
 };
 
@@ -26,11 +26,12 @@ namespace ops {
 
 enum class RandomKind : std::uint8_t { uniform, normal, whole };
 
-// y[i] of (first + i): uniform in [a, b), normal of mean a and standard deviation b, or a whole number in [a, b).
+// y[i] is random element number first + i: uniform in [a, b), normal with mean a and standard deviation b, or an integer in [a,
+// b).
 template <typename T>
 TRIREME_EXPORT void fill_random(RandomKind kind, const RandomElements& of, double a, double b, Tensor<T, Cpu>& y);
 
-// y[i] of a Line.
+// y[i] is number i of the line.
 template <typename T, typename D>
 TRIREME_EXPORT void fill_line(const Line& line, Tensor<T, D>& y);
 
@@ -43,8 +44,8 @@ TRIREME_EXPORT void fill_eye(Tensor<T, D>& y);
 
 }  // namespace ops
 
-// begin, begin + step, ... to before `end`; rounded to T from double. step is not 0. T: float, double, bfloat16, float16,
-// std::int32_t, std::int64_t, whole numbers exact up to 2^53.
+// begin, begin + step, ... up to but not including `end`, computed in double and rounded to T. step must not be 0. T: float,
+// double, bfloat16, float16, std::int32_t, std::int64_t; integers are exact up to 2^53.
 template <typename T, typename D = Cpu>
 Tensor<T, D> arange(double begin, double end, double step = 1) {
   Tensor<T, D> y({ops::arange_count(begin, end, step)});
@@ -68,7 +69,7 @@ Tensor<T, D> linspace(double begin, double end, std::int64_t count) {
   return y;
 }
 
-// [rows, columns] with ones where the row is the column; square unless said.
+// [rows, columns] with ones on the main diagonal and zeros elsewhere; square by default.
 template <typename T, typename D = Cpu>
 Tensor<T, D> eye(std::int64_t rows, std::optional<std::int64_t> columns = {}) {
   Tensor<T, D> y({rows, columns.value_or(rows)});
@@ -91,8 +92,8 @@ Tensor<T, D> random(ops::RandomKind kind, const Shape& shape, const RandomElemen
 
 }  // namespace detail
 
-// Random elements, which the host makes and a GPU gets as a copy. random_uniform<float>({8, 4}, {.seed = 1, .stream = "noise",
-// .first = 32 * step}) is another tensor in each step, and the same one in each run. T: float, double, bfloat16, float16.
+// Random elements. The host makes them; a GPU gets a copy. random_uniform<float>({8, 4}, {.seed = 1, .stream = "noise", .first
+// = 32 * step}) gives another tensor in each step, and the same ones in each run. T: float, double, bfloat16, float16.
 template <typename T, typename D = Cpu>
 Tensor<T, D> random_uniform(const Shape& shape, const RandomElements& of, double low = 0, double high = 1) {  // in [low, high)
   return detail::random<T, D>(ops::RandomKind::uniform, shape, of, low, high);
@@ -101,13 +102,13 @@ template <typename T, typename D = Cpu>
 Tensor<T, D> random_normal(const Shape& shape, const RandomElements& of, double mean = 0, double deviation = 1) {
   return detail::random<T, D>(ops::RandomKind::normal, shape, of, mean, deviation);
 }
-// Whole numbers in [low, high), at most 2^53 of them. T: std::int32_t, std::int64_t.
+// Integers in [low, high); high - low is at most 2^53. T: std::int32_t, std::int64_t.
 template <typename T, typename D = Cpu>
 Tensor<T, D> random_integers(const Shape& shape, const RandomElements& of, T low, std::type_identity_t<T> high) {
   return detail::random<T, D>(ops::RandomKind::whole, shape, of, static_cast<double>(low), static_cast<double>(high));
 }
 
-// Of the shape, type and device of x.
+// Tensors with the shape, type and device of x.
 template <typename T, typename D>
 Tensor<T, D> full_like(const Tensor<T, D>& x, std::type_identity_t<T> value) {
   require(x.defined(), "full_like: x is undefined");

@@ -9,7 +9,6 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Every element of y becomes `value`.
 template <typename T, typename D>
 void fill_elements(Tensor<T, D>& y, std::type_identity_t<T> value) {
   y.count_change();
@@ -20,7 +19,7 @@ void fill_elements(Tensor<T, D>& y, std::type_identity_t<T> value) {
   }
 }
 
-// y becomes x, which has as many elements.
+// Copies x to y, which has the same number of elements.
 template <typename T, typename D>
 void copy_elements(const Tensor<T, D>& x, Tensor<T, D>& y) {
   y.count_change();

@@ -9,18 +9,19 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Tensors side by side in one, `to`: part i is [outer, widths[i]] in [outer, sum of the widths].
+// How tensors are joined into one of shape `to`: tensor i is [outer, widths[i]], the result [outer, sum of the widths].
 struct Joining {
   std::string_view name;
   Shape to;
   std::int64_t outer = 1;
   std::vector<std::int64_t> widths = {};
-  int dim = 0;  // along which they lie
+  int dim = 0;  // along which they are joined
 
   StridedCopy part(std::size_t i) const;  // from tensor i to y
 };
 
-// Of tensors that have the same extents but along `dim`; a new dim before `dim` of tensors that have the same shape.
+// joined() takes tensors whose extents may differ only along `dim`. stacked() takes tensors of one shape, and makes a new dim
+// before `dim`.
 Joining joined(const std::vector<Shape>& shapes, int dim);
 Joining stacked(const std::vector<Shape>& shapes, int dim);
 

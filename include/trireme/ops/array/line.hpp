@@ -5,7 +5,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Numbers at even distances: first + i * step, in the second half of those that end at `last` counted from there.
+// Evenly spaced numbers: first + i * step. If `ends` is set, the second half is counted back from `last`, so that the last
+// number is exact.
 struct Line {
   double first = 0;
   double step = 0;

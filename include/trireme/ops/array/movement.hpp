@@ -12,8 +12,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// The elements from `begin` to before `end` along a dim, each `step`-th, as Python slices: numbers below 0 count from the end,
-// and what lies outside is cut off.
+// Every `step`-th element of a dim, from `begin` up to but not including `end`, as a slice in Python: negative indices count
+// from the end, and indices outside the dim are cut off.
 struct Slice {
   static constexpr std::int64_t to_end = std::numeric_limits<std::int64_t>::max();
 
@@ -23,9 +23,9 @@ struct Slice {
 };
 
 enum class PadMode : std::uint8_t {
-  constant,   // a value
-  reflect,    // the elements inside, mirrored at the last one, which is not repeated: c b | a b c | b a
-  replicate,  // the last element: a a | a b c | c c
+  constant,   // PadOptions::value
+  reflect,    // mirrored, without repeating the element at the edge: c b | a b c | b a
+  replicate,  // the element at the edge: a a | a b c | c c
 };
 
 struct PadOptions {
@@ -35,17 +35,17 @@ struct PadOptions {
 
 namespace ops {
 
-// An operation that only moves elements: the copies that make y of x. The functions below say how such an operation is done for
-// x of a shape; move_elements() does it, move_gradient() takes it back.
+// An operation that only moves elements, as a list of copies from x to y. The functions below plan such an operation for a
+// shape of x; move_elements() runs it, and move_gradient() computes its gradient.
 struct Movement {
   std::string_view name;
   Shape from;                            // of x
   Shape to;                              // of y
   std::vector<StridedCopy> copies = {};  // of x to y
-  std::size_t whole = 0;                 // the first copies that between them take every element of x, and none twice
-  bool fills = true;                     // the copies write all of y; otherwise the rest is
+  std::size_t whole = 0;                 // the first `whole` copies cover x: each element of x is in exactly one of them
+  bool fills = true;                     // the copies write all of y; otherwise the remaining elements become `rest`
   double rest = 0;
-  std::vector<std::pair<std::string_view, std::vector<std::int64_t>>> settings = {};  // for observers
+  std::vector<std::pair<std::string_view, std::vector<std::int64_t>>> settings = {};  // arguments, for observers of the tape
 };
 
 Movement permuted(const Shape& x, const std::vector<int>& dims);
@@ -56,44 +56,46 @@ Movement rolled(const Shape& x, const std::vector<std::int64_t>& shifts, const s
 Movement flipped(const Shape& x, const std::vector<int>& dims);
 Movement unfolded(const Shape& x, int dim, std::int64_t size, std::int64_t step);
 Movement padded(const Shape& x, const std::vector<std::int64_t>& amounts, const PadOptions& options);
-Movement sliced(std::string_view name, const Shape& x, const std::vector<Slice>& slices);  // of the first dims
+Movement sliced(std::string_view name, const Shape& x, const std::vector<Slice>& slices);  // slices[i] cuts dim i
 Movement sliced(std::string_view name, const Shape& x, int dim, const Slice& slice);
 
-// y, of the shape movement.to, is x moved.
+// y = x moved; y has the shape movement.to.
 template <typename T, typename D>
 TRIREME_EXPORT void move_elements(const Movement& movement, const Tensor<T, D>& x, Tensor<T, D>& y);
 
-// dx = for each element of x the sum of dy where it went, or += that. T: float, double, bfloat16, float16.
+// dx = for each element of x, the sum of dy over the places that it was copied to; += with `accumulate`. T: float, double,
+// bfloat16, float16.
 template <typename T, typename D>
 TRIREME_EXPORT void move_gradient(const Movement& movement, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
 
-// What sliced() takes of y becomes `source`, of the shape part.to; the rest of y stays. require_part() refuses another shape.
+// Overwrites the part of y that sliced() selects with `source`, which has the shape part.to. require_part() throws for any
+// other shape.
 template <typename T, typename D>
 void replace_part(const Movement& part, const Tensor<T, D>& source, Tensor<T, D>& y) {
   for (const StridedCopy& box : part.copies) copy_strided(box.reversed(), source, y);
 }
 void require_part(const Movement& part, const Shape& source);
 
-// The elements that Python's slice takes of a dim of `extent`: {first, count}.
+// Which elements the slice selects from a dim of `extent`, as in Python: {first, count}.
 std::pair<std::int64_t, std::int64_t> slice_of(std::string_view op, std::int64_t extent, const Slice& slice);
 
-// `length` elements from `start` on; Error{invalid_argument} where x lacks some. start counts from the end below 0.
+// The slice of `length` elements from `start` on; Error{invalid_argument} if x has fewer. A negative start counts from the end.
 Slice narrowed(const Shape& x, int dim, std::int64_t start, std::int64_t length);
 
-// How many elements along a dim each part has: as many as `size` says, the last one the rest; `count` parts, of which the last
-// may be smaller, or fewer. An undivided dim of no elements is one part, or `count`.
+// The extents of parts of `size` elements, or of at most `count` parts of equal size. The last part may be smaller. A dim of
+// extent 0 gives one empty part, or `count` of them.
 std::vector<std::int64_t> split_sizes(std::int64_t extent, std::int64_t size);
 std::vector<std::int64_t> chunk_sizes(std::int64_t extent, std::int64_t count);
 
-// Error{invalid_argument} unless the sizes fill the dim.
+// Error{invalid_argument} unless the sizes add up to the extent.
 void require_sizes(std::int64_t extent, const std::vector<std::int64_t>& sizes);
 
-// The place of a dim that may count from the end: "flip: x [2, 3] has no dim 2". Of `dims` places, for unsqueeze one more.
+// The index of a dim, which may count from the end. The message of an error: "flip: x [2, 3] has no dim 2".
 int dim_of(std::string_view op, const Shape& x, int dim);
 
-// Shapes of the same elements.
-Shape squeezed_shape(const Shape& x);           // without the dims of one element
-Shape squeezed_shape(const Shape& x, int dim);  // without this one, if it has one element
+// The shapes of views.
+Shape squeezed_shape(const Shape& x);           // without the dims of extent 1
+Shape squeezed_shape(const Shape& x, int dim);  // without this one, if its extent is 1
 Shape unsqueezed_shape(const Shape& x, int dim);
 Shape flattened_shape(const Shape& x, int start_dim, int end_dim);
 

@@ -10,8 +10,8 @@ namespace ops {
 
 enum class Triangle : std::uint8_t { upper, lower };
 
-// y[..., row, column] = x where it lies in the triangle, 0 elsewhere: at column - row >= diagonal in the upper, <= diagonal in
-// the lower one. The gradient of x is the same of that of y. x has 2 dims or more. T: float, double, bfloat16, float16,
+// y[..., row, column] = x inside the triangle, 0 elsewhere. The upper triangle has column - row >= diagonal, the lower one
+// column - row <= diagonal. The gradient is the same function of dy. x has 2 dims or more. T: float, double, bfloat16, float16,
 // std::int32_t, std::int64_t, bool.
 template <typename T, typename D>
 TRIREME_EXPORT void take_triangle(Triangle triangle, const Tensor<T, D>& x, std::int64_t diagonal, Tensor<T, D>& y);

@@ -9,32 +9,30 @@ namespace ops {
 
 struct AttentionOptions {
   int heads = 1;
-  int kv_heads = 0;     // 0: as many as heads; else it divides them, and heads / kv_heads neighbours share keys and values
+  int kv_heads = 0;     // 0: as many as heads; otherwise heads / kv_heads neighbouring heads share keys and values
                         // (Ainslie et al. 2023, arXiv 2305.13245)
   bool causal = false;  // query i sees the keys up to i + keys - queries
-  // Above 0, if causal: nor keys that are so many places before the last one it sees, or more (Beltagy et al. 2020, arXiv
-  // 2004.05150).
+  // Above 0, with causal: a query sees only the last `window` of these keys (Beltagy et al. 2020, arXiv 2004.05150).
   std::int64_t window = 0;
   double scale = 0;             // of the products of queries and keys; 0: 1 / sqrt(head size)
   std::int64_t keys = 0;        // rows of kv in use, for a cache that is larger; 0: all
-  std::int64_t value_size = 0;  // of a head's values and of its part of the output; 0: that of its queries. Not on a GPU
+  std::int64_t value_size = 0;  // size of a head's values and of its output; 0: that of its queries. Not on a GPU
 };
 
-// softmax(scale * q k^T) v of each head, in blocks of queries: no queries x keys matrix is ever held and what a causal query
-// does not see is skipped (Dao et al. 2022, arXiv 2205.14135). bfloat16 and float16 are computed in float.
+// softmax(scale * q k^T) v of each head, in blocks of queries: the matrix of queries x keys is never stored, and keys that are
+// hidden by causal are skipped (Dao et al. 2022, arXiv 2205.14135). bfloat16 and float16 are computed in float.
 //   q: [batch, queries, heads * size]   kv: [batch, keys, kv_heads * (size + value_size)], all keys, then all values
 // or, for self-attention, packed: q: [batch, time, heads * size + kv_heads * (size + value_size)] and kv undefined. There may
 // be more or fewer keys than queries (cross-attention).
 //   out: [batch, queries, heads * value_size]
 //   exponentials: [2, batch, heads, queries], kept for the backward pass: a number for each query, and the sum of
-//     exp(scale * score - number) over its keys. The number is the largest scale * score, and the log-sum-exp where cuDNN is
-//     used
+//     exp(scale * score - number) over its keys. The number is the largest scale * score, or the log-sum-exp if cuDNN is used
 // key_padding_mask: [batch, keys], not 0 where a key is padding; may be undefined. A query that sees no key gets zeros, and so
 // does one whose scores are all -infinity.
-// first_keys: [batch, queries], the first key that each query sees, from 0 on and never below that of the query before; may be
-// undefined. Where several documents lie in a row, it is the place where the query's own starts. Keys that a block of queries
-// does not see by this, the window or causal cost nothing.
-// On a GPU cuDNN computes bfloat16 and float16 where it has a plan, made in the first call with new shapes; the last bits of
+// first_keys: [batch, queries], the first key that each query sees; at least 0, and not decreasing from query to query; may be
+// undefined. In a row of several documents it is the start of the query's document. Keys that first_keys, the window or causal
+// hide from a whole block of queries cost nothing.
+// On a GPU cuDNN computes bfloat16 and float16 if it has a plan, which the first call with new shapes makes. The last bits of
 // its dq may differ from run to run.
 template <typename T, typename D>
 struct AttentionForward {
@@ -49,7 +47,7 @@ struct AttentionForward {
 template <typename T, typename D>
 TRIREME_EXPORT void scaled_dot_product_attention(const AttentionForward<T, D>& pass);
 
-// dq and dkv are overwritten; they have the shapes of q and kv. Rows of dkv that are not in use are left alone.
+// dq and dkv are overwritten; they have the shapes of q and kv. Rows of dkv that are not in use stay unchanged.
 template <typename T, typename D>
 struct AttentionBackward {
   AttentionOptions options = {};

@@ -10,7 +10,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// So many tokens of a sequence, from this position on. Keys and values of those before are in the cache.
+// `count` tokens of a sequence, from position `first` on. The cache has the keys and values of the tokens before them.
 struct CachedRows {
   std::int64_t sequence = 0;
   std::int64_t first = 0;
@@ -18,17 +18,17 @@ struct CachedRows {
 };
 
 // Causal self-attention of new tokens to a cache of keys and values, as in generation. Queries and keys get rotary positions if
-// rotary.heads is above 0, then keys and values are written into the cache, and each token attends to those of its sequence up
-// to itself.
-//   qkv: [rows, (heads + 2 * kv_heads) * size], the tokens of rows[0], rows[1], ... one after the other; what comes after them
-//     is padding. It is overwritten.
+// rotary.heads is above 0. Then keys and values are written to the cache, and each token attends to the tokens of its sequence
+// up to itself.
+//   qkv: [rows, (heads + 2 * kv_heads) * size], the tokens of rows[0], rows[1], ... one after the other; rows after them are
+//     padding. qkv is overwritten, and out is 0 in padding.
 //   cache: [sequences, capacity, 2 * kv_heads * size], all keys, then all values     out: [rows, heads * size]
 template <typename T, typename D>
 struct CachedAttention {
   std::int64_t heads = 1;
   std::int64_t kv_heads = 1;
-  std::int64_t window = 0;    // above 0: a token sees only keys that are fewer places away
-  RotaryOptions rotary = {};  // without first_position, which follows from the rows
+  std::int64_t window = 0;    // above 0: a token sees only the last `window` keys, its own included
+  RotaryOptions rotary = {};  // first_position is ignored: it follows from the rows
   std::vector<CachedRows> rows = {};
   Tensor<T, D> qkv = {};
   Tensor<T, D> cache = {};

@@ -8,7 +8,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Two numbers of pixels; one alone stands for both: `.kernel = 3` is `.kernel = {3, 3}`.
+// Height and width in pixels; a single number stands for both: `.kernel = 3` is `.kernel = {3, 3}`.
 struct Extent2d {
   constexpr Extent2d() = default;
   constexpr Extent2d(std::int64_t both) : height(both), width(both) {}

@@ -8,7 +8,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Three numbers of voxels; one alone stands for all: `.kernel = 3` is `.kernel = {3, 3, 3}`.
+// Depth, height and width in voxels; a single number stands for all: `.kernel = 3` is `.kernel = {3, 3, 3}`.
 struct Extent3d {
   constexpr Extent3d() = default;
   constexpr Extent3d(std::int64_t all) : depth(all), height(all), width(all) {}

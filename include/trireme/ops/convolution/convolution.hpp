@@ -5,12 +5,13 @@
 #include "trireme/ops/base/extent2d.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Images are [batch, height, width, channels]; a batch of 0 is fine. On CPUs oneDNN for float and bfloat16, which orders the
-// weights as it likes; plain loops for double; float16 in float. Of float, large 3 x 3 convolutions of stride 1 are Winograd's,
-// with larger rounding errors than a plain sum (TRIREME_CONVOLUTION=direct forbids it), those that have few pixels for their
-// weights are products of matrices, as gradients of 1 x 1 kernels are, and narrow groups are products of vectors. On GPUs
-// cuDNN, and plain sums where it has no plan. `accumulate` adds to the output instead of overwriting it. Shapes that do not fit
-// throw Error.
+// Images are [batch, height, width, channels]; the batch may be 0. `accumulate` adds to the output instead of overwriting it.
+// Shapes that do not fit throw Error.
+// A CPU uses oneDNN, and plain loops for double; bfloat16 and float16 are converted to float if the processor has no products
+// of them. In float some convolutions use other algorithms: large 3 x 3 convolutions of stride 1 use Winograd's, with larger
+// rounding errors than a plain sum (TRIREME_CONVOLUTION=direct turns it off); those with few pixels for the size of their
+// weights, and gradients of 1 x 1 kernels, are matrix products; narrow groups are products of vectors. A GPU uses cuDNN, and
+// plain sums if cuDNN has no plan.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -31,7 +32,7 @@ template <typename T, typename D>
 TRIREME_EXPORT void conv2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
                            const Conv2dOptions& options, Tensor<T, D>& y);
 
-// dx for a conv2d from the shape of dx to that of dy.
+// The gradient of x, for the conv2d from the shape of dx to that of dy.
 template <typename T, typename D>
 TRIREME_EXPORT void conv2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight, const Conv2dOptions& options,
                                          Tensor<T, D>& dx, bool accumulate);
@@ -43,23 +44,24 @@ TRIREME_EXPORT void conv2d_backward_weight(const Tensor<T, D>& x, const Tensor<T
 
 struct ConvTranspose2dOptions {
   Extent2d stride = 1;
-  Extent2d padding = 0;         // rows and columns that the result lacks on each side
-  Extent2d output_padding = 0;  // that it has more below and at the right; below the stride
+  Extent2d padding = 0;         // rows and columns removed from each side of the result
+  Extent2d output_padding = 0;  // added at the bottom and at the right; smaller than the stride
   Extent2d dilation = 1;
   std::int64_t groups = 1;
 };
 
 // The height and width of conv_transpose2d's result, in pixels: (input - 1) * stride - 2 * padding + dilation * (kernel - 1) +
-// output_padding + 1. Where nothing is left, or output_padding is not below the stride, is an error.
+// output_padding + 1. An error if no pixel is left, or output_padding is not below the stride.
 Extent2d conv_transpose2d_extent(const Extent2d& input, const Extent2d& kernel, const ConvTranspose2dOptions& options);
 
 // The transposed convolution of x[batch, height, width, in] with weight[in, out / groups, kernel height, kernel width] into
-// y[batch, y height, y width, out]: what conv2d_backward_data does to its dy, and a bias[out], which may be undefined.
+// y[batch, y height, y width, out]: the computation of conv2d_backward_data with x as its dy, plus bias[out], which may be
+// undefined.
 template <typename T, typename D>
 TRIREME_EXPORT void conv_transpose2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
                                      const ConvTranspose2dOptions& options, Tensor<T, D>& y);
 
-// dx for a conv_transpose2d from the shape of dx to that of dy.
+// The gradient of x, for the conv_transpose2d from the shape of dx to that of dy.
 template <typename T, typename D>
 TRIREME_EXPORT void conv_transpose2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight,
                                                    const ConvTranspose2dOptions& options, Tensor<T, D>& dx, bool accumulate);

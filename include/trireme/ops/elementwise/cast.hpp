@@ -11,11 +11,11 @@ namespace trireme TRIREME_EXPORT {
 namespace ops {
 
 // y = x in another element type, to the nearest, ties to even: float to bfloat16, float16 or double and back; bool,
-// std::int32_t and std::int64_t to float, double and the integers, where what does not fit wraps around.
+// std::int32_t and std::int64_t to float, double and the integers, which wrap around.
 template <typename From, typename To, typename D>
 TRIREME_EXPORT void cast(const Tensor<From, D>& x, Tensor<To, D>& y, bool accumulate = false);
 
-// What this can do.
+// Whether ops::cast() converts From to To.
 template <typename From, typename To>
 inline constexpr bool can_cast = std::is_same_v<From, To> || [] {
   constexpr bool has_float = std::is_same_v<From, float> || std::is_same_v<To, float>;

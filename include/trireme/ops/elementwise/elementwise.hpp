@@ -18,7 +18,7 @@ template <typename T, typename D>
 TRIREME_EXPORT void activation_backward(Activation kind, const Tensor<T, D>& x, const Tensor<T, D>& dy, Tensor<T, D>& dx,
                                         bool accumulate);
 
-// y = activation(gate) * x. A gradient that is undefined is left out; gradients are not their inputs here.
+// y = activation(gate) * x. An undefined gradient is not computed. Here gradients may not share memory with inputs.
 template <typename T, typename D>
 TRIREME_EXPORT void gated_activation(Activation kind, const Tensor<T, D>& gate, const Tensor<T, D>& x, Tensor<T, D>& y);
 template <typename T, typename D>
@@ -63,7 +63,8 @@ template <typename T, typename D>
 TRIREME_EXPORT void softplus_backward(const Tensor<T, D>& x, const SoftplusOptions& options, const Tensor<T, D>& dy,
                                       Tensor<T, D>& dx, bool accumulate);
 
-// y = x / (1 - probability) where kept, 0 elsewhere. The backward pass is the same call on dy with the same key.
+// y = x / (1 - probability) for kept elements, 0 for the others; NaN stays NaN. The backward pass is the same call on dy with
+// the same key.
 template <typename T, typename D>
 TRIREME_EXPORT void dropout(const Tensor<T, D>& x, double probability, const RandomKey& key, Tensor<T, D>& y,
                             bool accumulate = false);

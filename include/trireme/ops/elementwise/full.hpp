@@ -6,8 +6,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// A tensor whose elements all are `value`, of type T or rounded to it from double: Tensor::full of a number that the host may
-// not know.
+// A tensor filled with `value`: Tensor::full for a number that the host may not know. S is T, or double, which is rounded to T.
 template <typename T, typename S, typename D>
 TRIREME_EXPORT Tensor<T, D> full(const Shape& shape, const Scalar<S, D>& value);
 

@@ -12,22 +12,23 @@ namespace ops {
 
 struct RotaryOptions {
   std::int64_t size = 0;            // of a head, even
-  std::int64_t heads = 0;           // so many, from the first column on, are rotated
-  std::int64_t first_position = 0;  // of row 0 of each sequence: the number of tokens in the cache
+  std::int64_t heads = 0;           // number of heads that are rotated, from the first column on
+  std::int64_t first_position = 0;  // position of row 0 of each sequence: the number of tokens in the cache
   double base = 10000;
   RotaryScaling scaling = {};
 };
 
 // Rotary positions (Su et al. 2021, arXiv 2104.09864) in packed x: [batch, time, width]. Elements j and j + size / 2 of a head
-// turn by position / base^(2 j / size), as scaled; angles are rounded to float as in transformers, which counts at high
-// positions. Columns after the heads are copied. y may be x.
-// document_starts: [batch, time], the place where each row's document starts, from 0 up to its own place; positions count from
-// there. Undefined: from the start of the sequence.
+// are rotated by the angle position / base^(2 j / size), changed by `scaling`. Angles are rounded to float as in Hugging Face
+// transformers, which matters at high positions. Columns after the heads are copied. y may be x.
+// document_starts: [batch, time], the index of the row in which each row's document starts, from 0 to the row's own index;
+// positions count from there. Undefined: from the start of the sequence.
 template <typename T, typename D>
 TRIREME_EXPORT void rotary(const Tensor<T, D>& x, const RotaryOptions& options, Tensor<T, D>& y,
                            const Tensor<std::int32_t, D>& document_starts = {});
 
-// By how much the elements j and j + size / 2 of a head turn from one position to the next, as scaled: [size / 2].
+// The angles by which elements j and j + size / 2 of a head are rotated from one position to the next, with `scaling`: [size /
+// 2].
 TRIREME_EXPORT std::vector<float> rotary_frequencies(const RotaryOptions& options);
 
 // The rotation by the negative angles, with the same attention_factor. dx may be dy.

@@ -5,15 +5,15 @@
 #include "trireme/ops/experts/expert_rows.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// What a mixture of experts does with the rows of its tokens. T: float, double, bfloat16, float16, with sums in float for the
-// last two. Not on a GPU yet, where each of them is an Error.
+// Operations of a mixture of experts on the rows of its tokens. T: float, double, bfloat16, float16, with sums in float for the
+// last two. Each of them is an Error on a GPU.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// x[tokens, width] -> y[rows, width]: a copy of its token for each row.
+// x[tokens, width] -> y[rows, width]: each row is a copy of its token.
 template <typename T, typename D>
 TRIREME_EXPORT void take_expert_rows(const ExpertRows& rows, const Tensor<T, D>& x, Tensor<T, D>& y);
-// dx[token] = the sum of dy over the rows of the token, or that is added.
+// dx[token] = the sum of dy over the rows of the token, or += with `accumulate`.
 template <typename T, typename D>
 TRIREME_EXPORT void take_expert_rows_backward(const ExpertRows& rows, const Tensor<T, D>& dy, Tensor<T, D>& dx,
                                               bool accumulate);
@@ -33,8 +33,8 @@ TRIREME_EXPORT void expert_linear_weight_gradient(const ExpertRows& rows, const 
 template <typename T, typename D>
 TRIREME_EXPORT void combine_expert_rows(const ExpertRows& rows, const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& weights,
                                         Tensor<T, D>& y);
-// dx[rows, width] = weight * dy of the token, and dweights = the products of x and dy, 0 for a choice without a row. Either may
-// be undefined.
+// dx[rows, width] = weight * dy of the token, and dweights = the dot products of x and dy, 0 for a choice without a row. Either
+// may be undefined.
 template <typename T, typename D>
 TRIREME_EXPORT void combine_expert_rows_backward(const ExpertRows& rows, const Tensor<T, D>& dy, const Tensor<T, D>& x,
                                                  const Tensor<Accumulate<T>, D>& weights, Tensor<T, D>& dx,

@@ -9,9 +9,9 @@
 #include "trireme/ops/array/array.hpp"
 #include "trireme/ops/index/indexing.hpp"
 
-// Elements by their index along a dim, which may count from the end. T: float, double, bfloat16, float16, std::int32_t,
-// std::int64_t; indices are std::int64_t or std::int32_t, never below 0 (ops/index/indexing.hpp says what becomes of others).
-// Sums go in the order of the index, with any number of threads.
+// Reads and writes elements by their index along a dim; a negative dim counts from the end. T: float, double, bfloat16,
+// float16, std::int32_t, std::int64_t. Indices are std::int64_t or std::int32_t and at least 0 (see ops/index/indexing.hpp for
+// invalid ones). Sums are in the order of the index, with any number of threads.
 namespace trireme TRIREME_EXPORT {
 
 template <typename I>
@@ -19,12 +19,12 @@ concept IsIndex = std::same_as<I, std::int32_t> || std::same_as<I, std::int64_t>
 
 namespace ops {
 
-// What an index that is smaller than x along other dims than `dim` reaches of it, or of a source that is larger than the index:
-// empty where that is all.
+// The part of x that an index uses if it is smaller than x along other dims than `dim`, or the part of a source that is larger
+// than the index; empty if all of it is used.
 std::vector<Slice> reached_slices(std::string_view name, const Shape& x, int dim, const Shape& index);
 std::vector<Slice> reached_slices(std::string_view name, const Shape& source, const Shape& index);
 
-// y = function(indexing, x, source) with what the index reaches of both, and the rest of x.
+// Returns x with the part that the index uses replaced by function(indexing, part of x, part of source).
 template <typename X, typename S>
 X scattered(std::string_view name, const X& x, int dim, const Shape& index, const S& source, const auto& function) {
   const std::vector<Slice> of_x = reached_slices(name, x.shape(), dim, index);
@@ -58,7 +58,8 @@ void require_source(std::string_view name, const Tensor<T, D>& source, const Sha
 
 }  // namespace ops
 
-// y[i, j, k] = x[i, index[i, j, k], k] for dim 1. The index has as many dims as x, and along the others at most its extents.
+// y[i, j, k] = x[i, index[i, j, k], k] for dim 1. The index has as many dims as x, and along the other dims at most the extents
+// of x.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> gather(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index) {
   const Shape& shape = ops::defined_shape("gather", x);
@@ -69,8 +70,9 @@ Tensor<T, D> gather(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index) {
   return y;
 }
 
-// A copy of x with y[i, index[i, j, k], k] = source[i, j, k] for dim 1, of equal indices the last; or += that. The index has as
-// many dims as x and the source. It is at most as large as the source, and as x along the other dims than `dim`.
+// A copy of x with y[i, index[i, j, k], k] = source[i, j, k] for dim 1; of equal indices the last one wins. scatter_add() adds
+// instead. index, x and source have the same number of dims. The index is at most as large as the source, and, except along
+// `dim`, as x.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> scatter(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source) {
   return ops::scattered("scatter", x, dim, index, source, [](auto&&... all) { ops::scatter(all...); });
@@ -80,8 +82,8 @@ Tensor<T, D> scatter_add(const Tensor<T, D>& x, int dim, const Tensor<I, D>& ind
   return ops::scattered("scatter_add", x, dim, index, source, [](auto&&... all) { ops::scatter_add(all...); });
 }
 
-// A copy of x with y[i, index[i, j, k], k] = the largest, or smallest, of that and all such source[i, j, k] for dim 1, as
-// torch's, with the index of scatter(). Maxima of groups, as of the edges of each node, start from an x of -infinity.
+// As torch's scatter_reduce: a copy of x with y[i, index[i, j, k], k] = the largest or smallest of its value in x and all such
+// source[i, j, k], for dim 1. The index is as for scatter(). For maxima of groups let x be -infinity.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> scatter_reduce(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source,
                             ScatterReduction reduction) {
@@ -89,7 +91,7 @@ Tensor<T, D> scatter_reduce(const Tensor<T, D>& x, int dim, const Tensor<I, D>& 
                         [&](auto&&... all) { ops::scatter_extreme(reduction, all...); });
 }
 
-// x's rows along a dim, by an index [n]: y[:, j] = x[:, index[j]] for dim 1.
+// Rows of x along a dim, selected by an index [n]: y[:, j] = x[:, index[j]] for dim 1.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> index_select(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index) {
   const Shape& shape = ops::defined_shape("index_select", x);

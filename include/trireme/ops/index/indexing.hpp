@@ -12,52 +12,52 @@ enum class ScatterReduction : std::uint8_t { amax, amin };
 
 namespace ops {
 
-// How the dim `rows` of a table [outer, rows, inner] is indexed: by index[outer, places, inner], or by the same index[places]
-// everywhere. The index lies in [0, rows): on the host any other number is an Error{invalid_argument} that names its place. A
-// GPU, for which the host does not wait, reads NaN there, of whole numbers 0, and writes nothing.
+// How the dim `rows` of a table [outer, rows, inner] is indexed: by index[outer, places, inner], or by one shared
+// index[places]. Indices lie in [0, rows): on the host any other number is an Error{invalid_argument} that names its place. On
+// a GPU, where the host does not wait, such an index reads NaN (0 for integers) and writes nothing.
 struct Indexing {
   std::string_view name;  // of the function
   std::int64_t outer = 1;
   std::int64_t rows = 0;
   std::int64_t places = 0;
   std::int64_t inner = 1;
-  bool shared = false;  // one index for all
+  bool shared = false;  // one index[places] for all of outer and inner
 };
 
-// Of x indexed along `dim` by an index with the same number of dims, and the same extents but along `dim`.
+// x is indexed along `dim` by an index with the same number of dims, and the same extents except along `dim`.
 Indexing indexing_of(std::string_view name, const Shape& x, int dim, const Shape& index);
-// By an index with one dim.
+// x is indexed by an index with one dim.
 Indexing shared_indexing(std::string_view name, const Shape& x, int dim, const Shape& index);
 
-Shape with_extent(const Shape& shape, int dim, std::int64_t extent);  // instead of that of a dim
+Shape with_extent(const Shape& shape, int dim, std::int64_t extent);  // `shape` with another extent of `dim`
 
 // y[o, p, i] = x[o, index, i], or += that.
 template <typename T, typename D>
 TRIREME_EXPORT void gather(const Indexing& indexing, const Tensor<T, D>& x, const Tensor<std::int64_t, D>& index,
                            Tensor<T, D>& y, bool accumulate = false);
 
-// y[o, index, i] += source[o, p, i], one place after the other: in the same order with any number of threads, and on a GPU.
+// y[o, index, i] += source[o, p, i], in the order of p: the same for any number of threads and on a GPU.
 template <typename T, typename D>
 TRIREME_EXPORT void scatter_add(const Indexing& indexing, const Tensor<T, D>& source, const Tensor<std::int64_t, D>& index,
                                 Tensor<T, D>& y);
 
-// y[o, index, i] = source[o, p, i]; of places with one index the last one stays.
+// y[o, index, i] = source[o, p, i]; of places p with the same index the last one wins.
 template <typename T, typename D>
 TRIREME_EXPORT void scatter(const Indexing& indexing, const Tensor<T, D>& source, const Tensor<std::int64_t, D>& index,
                             Tensor<T, D>& y);
 
-// y[o, index, i] = the larger or smaller one of that and source[o, p, i]; NaN where one is NaN.
+// y[o, index, i] = max or min of itself and source[o, p, i]; NaN if one is NaN.
 template <typename T, typename D>
 TRIREME_EXPORT void scatter_extreme(ScatterReduction kind, const Indexing& indexing, const Tensor<T, D>& source,
                                     const Tensor<std::int64_t, D>& index, Tensor<T, D>& y);
 
-// The gradients of scatter(): dsource[o, p, i] = dy[o, index, i] for the places that stayed, 0 for others; dy becomes the
-// gradient of what y was before, 0 where it was overwritten.
+// The gradients of scatter(): dsource[o, p, i] = dy[o, index, i] for the places that won, 0 for others. dy becomes the gradient
+// of y before scatter(): 0 where y was overwritten.
 template <typename T, typename D>
 TRIREME_EXPORT void scatter_backward(const Indexing& indexing, Tensor<T, D>& dy, const Tensor<std::int64_t, D>& index,
                                      Tensor<T, D>& dsource);
 
-// The same numbers as std::int64_t, which functions on indices read; those that are it already are shared.
+// Converts an index to std::int64_t; an index of this type is returned as it is.
 template <typename I, typename D>
 TRIREME_EXPORT Tensor<std::int64_t, D> wide_index(const Tensor<I, D>& index);
 

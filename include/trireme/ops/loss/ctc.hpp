@@ -9,13 +9,12 @@ namespace trireme TRIREME_EXPORT {
 namespace ops {
 
 struct CtcOptions {
-  std::int32_t blank = 0;  // the class that stands for no label
-  bool zero_infinity =
-      false;              // samples whose input is too short for their labels have loss and gradient 0, not infinity and NaN
-  bool per_label = true;  // each loss is divided by the number of its labels, 1 where there are none
+  std::int32_t blank = 0;      // the class that stands for no label
+  bool zero_infinity = false;  // loss and gradient are 0, not infinity and NaN, if an input is too short for its labels
+  bool per_label = true;       // each loss is divided by the number of its labels, 1 where there are none
 };
 
-// What the functions below read. Rows and labels beyond a sample's lengths are not read.
+// Input of the functions below. Rows and labels beyond a sample's lengths are not read.
 template <typename T, typename D>
 struct CtcInput {
   Tensor<T, D> log_probabilities = {};          // [batch, time, classes]
@@ -25,15 +24,15 @@ struct CtcInput {
   CtcOptions options = {};
 };
 
-// -log of the probability of all alignments of a sample's labels to its rows, where labels may be repeated and blanks put
-// between them (Graves et al. 2006, "Connectionist temporal classification"), by the forward recursion over logarithms:
-// losses[batch], alpha[batch, time, 2 * labels + 1], kept for the backward pass: sums over the rows, so in double. A length or
-// label outside its range is an error that names the sample; on a GPU, for which the host does not wait, the sample's loss and
+// losses[batch]: -log of the probability of all alignments of a sample's labels to its rows, where labels may be repeated and
+// blanks may be put between them (Graves et al. 2006, "Connectionist temporal classification"). alpha[batch, time, 2 * labels +
+// 1]: logarithms of the forward recursion, kept for the backward pass; in double, because they are sums over the rows. A length
+// or label outside its range is an error that names the sample; on a GPU, where the host does not wait, the sample's loss and
 // gradient are NaN. T: float, double.
 template <typename T, typename D>
 TRIREME_EXPORT void ctc_loss(const CtcInput<T, D>& input, Tensor<T, D>& losses, Tensor<double, D>& alpha);
 
-// dlog_probabilities = dlosses[batch] times the derivatives; 0 in the rows beyond a sample's length.
+// dlog_probabilities = dlosses[batch] times the derivatives; 0 in rows beyond a sample's length.
 template <typename T, typename D>
 TRIREME_EXPORT void ctc_loss_backward(const CtcInput<T, D>& input, const Tensor<double, D>& alpha, const Tensor<T, D>& dlosses,
                                       Tensor<T, D>& dlog_probabilities);

@@ -9,7 +9,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Sum over all elements, accumulated in double. Targets of bfloat16 and float16 are float.
+// Returns the sum over all elements, accumulated in double. For an x of bfloat16 or float16 the target is float.
 template <typename T, typename D>
 TRIREME_EXPORT Scalar<double, D> elementwise_loss(ElementwiseLoss kind, const Tensor<T, D>& x,
                                                   const Tensor<Accumulate<T>, D>& target,

@@ -14,15 +14,15 @@ enum class ElementwiseLoss : std::uint8_t {
   kl_divergence_log_target,  // the same, of a target that is a log-probability too
   absolute_error,            // |x - target|
   huber,                     // (x - target)^2 / 2 within delta, a line beyond it
-  smooth_l1,                 // the same divided by delta, which may be 0: absolute_error
+  smooth_l1,                 // huber divided by delta; with delta = 0 absolute_error
   focal,                     // binary_cross_entropy times alpha and (1 - probability of the target)^gamma
 };
 
-// What some of them are told; the others take no notice of it.
+// Parameters of some losses; the others ignore them.
 struct ElementwiseLossOptions {
-  double positive_weight = 1;  // of binary_cross_entropy: of the part that belongs to a target of 1
+  double positive_weight = 1;  // of binary_cross_entropy: weight of the term for targets of 1
   double delta = 1;            // of huber and smooth_l1
-  double alpha = 0.25;         // of focal: of targets of 1, those of 0 have 1 - alpha; below 0: neither has one
+  double alpha = 0.25;         // of focal: weight of targets of 1; targets of 0 have 1 - alpha; negative: no weights
   double gamma = 2;            // of focal
 };
 

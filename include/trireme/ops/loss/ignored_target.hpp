@@ -7,7 +7,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-inline constexpr std::int32_t ignored_target = -100;  // a target that counts for nothing, as in PyTorch
+inline constexpr std::int32_t ignored_target = -100;  // a target that is ignored, as in PyTorch
 
 }  // namespace ops
 }  // namespace trireme

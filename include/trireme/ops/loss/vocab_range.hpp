@@ -7,7 +7,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// A tensor's rows or classes are those from `first` on, of `total` in the whole vocabulary.
+// The rows or classes of a tensor begin at number `first` of the vocabulary, which has `total`.
 struct VocabRange {
   std::int64_t first = 0;
   std::int64_t total = 0;

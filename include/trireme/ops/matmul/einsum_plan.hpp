@@ -7,31 +7,31 @@
 #include "trireme/core/export.hpp"
 #include "trireme/core/shape.hpp"
 
-// What einsum() of tensors and of variables does.
+// The steps of einsum(), of Tensors and of Variables.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Dims in another order, then under another shape.
+// A permutation of dims, followed by a reshape.
 struct Arrangement {
-  std::vector<int> order;  // the result's dim i is dim order[i]; empty: they stay
+  std::vector<int> order;  // the result's dim i is dim order[i]; empty: unchanged
   Shape shape;
 };
 
-// An operand's way to a matrix: sums over `summed`, then an arrangement as [batch, rows, columns], or [rows, columns].
+// How an operand becomes a matrix: it is summed over `summed`, then arranged as [batch, rows, columns], or [rows, columns].
 struct EinsumOperand {
-  Dims summed;  // none where it is empty
+  Dims summed;  // empty: no sum
   Arrangement arrangement;
 };
 
-// The product of both operands, or the only one, gets the shape `product`, [batch..., rows..., columns...] by letters, and is
-// arranged as the result.
+// The product of both operands, or the only operand, is reshaped to `product`, with one dim for each letter: [batch...,
+// rows..., columns...]. Then it is arranged as the result.
 struct EinsumPlan {
   std::vector<EinsumOperand> operands;
   Shape product;
   Arrangement arrangement;
 };
 
-// Throws where the equation and the shapes do not fit.
+// Throws if the equation does not fit the shapes.
 EinsumPlan einsum_plan(std::string_view equation, const std::vector<Shape>& shapes);
 
 // Runs a plan by `steps`: sum(x, dims), permute(x, order), reshape(x, shape), multiply(a, b).

@@ -8,13 +8,12 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// The shapes by which a and b are multiplied where one of them, or both, may be vectors: a row on the left, a column on the
-// right.
+// The shapes that a and b have in matmul(), where either may be a vector: a row on the left, a column on the right.
 struct ProductShapes {
   Shape a;
   Shape b;
-  Shape batch;   // of the product of these
-  Shape result;  // without the dims that vectors lack
+  Shape batch;   // leading dims of the product
+  Shape result;  // without the dims that were added to vectors
 };
 ProductShapes product_shapes(const Shape& a, const Shape& b);
 

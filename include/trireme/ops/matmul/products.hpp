@@ -8,7 +8,7 @@
 // Products of tensors, for float, double, bfloat16 and float16:
 //
 //   matmul(a, b);                       // [2, 3] [3, 4] -> [2, 4]
-//   einsum("bij,bjk->bik", a, b);       // the same of each b
+//   einsum("bij,bjk->bik", a, b);       // [b, i, j] [b, j, k] -> [b, i, k]
 //   einsum("ij->j", a);                 // sums of columns
 //
 // Functions of Variables have the same names (autograd/operations/matmul.hpp).
@@ -27,10 +27,10 @@ TRIREME_EXPORT Tensor<T, D> outer(const Tensor<T, D>& a, const Tensor<T, D>& b);
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> dot(const Tensor<T, D>& a, const Tensor<T, D>& b);
 
-// Einstein's sums: a letter names a dim of each operand; what stands behind the arrow are the dims of the result, over all
-// other letters the products are added up. Without an arrow the result has the letters that stand once, in the order of the
-// alphabet. Spaces mean nothing. A letter stands once in an operand, for equal dims in both; "..." is not known: Errors say so.
-// It is done by sums, transposed copies and one matrix product.
+// Einstein summation: each letter names a dim. The letters after the arrow are the dims of the result; products are summed over
+// all other letters. Without an arrow the result has the letters that occur once, in alphabetical order. Spaces are ignored. It
+// is an Error if a letter occurs twice in an operand, or names different extents, and "..." is not supported. Computed by sums,
+// transposed copies and one matrix product.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> einsum(std::string_view equation, const Tensor<T, D>& a, const Tensor<T, D>& b);
 template <typename T, typename D>

@@ -8,23 +8,23 @@ namespace trireme TRIREME_EXPORT {
 namespace ops {
 
 // Batch norm of x [..., channels]: every channel is normalised over all rows. Ioffe, Szegedy 2015, arXiv 1502.03167.
-// Where several ranks hold rows of one batch, each adds up its own and the sums are added before they are used.
+// If several ranks hold rows of one batch, each sums its own rows, and the sums are added before they are used.
 // T: float, double, bfloat16, float16; weight and bias are float for the last two.
 
 // sums [2 * channels]: of each channel's elements, then of their squares.
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm_sums(const Tensor<T, D>& x, Tensor<double, D>& sums);
 
-// From those sums over all rows of all ranks: mean and rstd = 1 / sqrt(variance + epsilon). The running statistics follow them,
-// new = (1 - momentum) * old + momentum * batch, the variance unbiased; all are left alone where one of the batch is inf or
-// nan.
+// Computes mean and rstd = 1 / sqrt(variance + epsilon) from the sums over all rows of all ranks. Updates the running
+// statistics: new = (1 - momentum) * old + momentum * batch, with the unbiased variance. All of them stay unchanged if a mean
+// or variance of the batch is inf or nan.
 template <typename A, typename D>
 struct BatchNormStatistics {
   Tensor<double, D> sums = {};
   double rows = 0;  // above 1
   double epsilon = 1e-5;
   double momentum = 0.1;
-  Tensor<A, D> running_mean = {};  // may be undefined; otherwise in and out
+  Tensor<A, D> running_mean = {};  // in and out; may be undefined
   Tensor<A, D> running_var = {};   // likewise
   Tensor<double, D> mean = {};     // [channels], out
   Tensor<double, D> rstd = {};     // [channels], out
@@ -32,12 +32,12 @@ struct BatchNormStatistics {
 template <typename A, typename D>
 TRIREME_EXPORT void batch_norm_statistics(const BatchNormStatistics<A, D>& pass);
 
-// mean and rstd [channels] of the running statistics, for evaluation.
+// Computes mean and rstd [channels] from the running statistics, for evaluation.
 template <typename A, typename D>
 TRIREME_EXPORT void batch_norm_running_statistics(const Tensor<A, D>& running_mean, const Tensor<A, D>& running_var,
                                                   double epsilon, Tensor<double, D>& mean, Tensor<double, D>& rstd);
 
-// y = (x - mean) * rstd * weight + bias, then + residual, then ReLU where asked for: one pass over memory.
+// y = (x - mean) * rstd * weight + bias, then + residual, then ReLU if `relu` is set: one pass over memory.
 template <typename T, typename D>
 struct BatchNormForward {
   using A = Accumulate<T>;
@@ -69,18 +69,17 @@ struct BatchNormBackward {
 };
 
 // sums [2 * channels]: of dy, the gradient of bias; then of dy * (x - mean) * rstd, the gradient of weight. dresidual, which
-// may be undefined, becomes the part of dy that counts: the gradient of a residual. batch_norm_backward may take it as dy, with
+// may be undefined, becomes dy where it counts, else 0: the gradient of a residual. batch_norm_backward may take it as dy, with
 // relu = false.
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums,
                                              const Tensor<T, D>& dresidual = {});
 
-// gradient [channels] of weight or bias = that part of those sums.
+// gradient [channels] = sums [channels]: the first half of those above for bias, the second for weight.
 template <typename A, typename D>
 TRIREME_EXPORT void batch_norm_weight_gradient(const Tensor<double, D>& sums, Tensor<A, D>& gradient, bool accumulate);
 
-// `sums`: those over all rows of all ranks, of which there are `rows`; undefined where mean and rstd do not depend on x
-// (evaluation).
+// `sums` are over all `rows` rows of all ranks; undefined if mean and rstd do not depend on x (evaluation).
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm_backward(const BatchNormBackward<T, D>& pass, const Tensor<double, D>& sums, double rows,
                                         Tensor<T, D>& dx, bool accumulate_dx);

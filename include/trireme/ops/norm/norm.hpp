@@ -7,9 +7,9 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Both norms scale each row, the last dim of x, by rstd and by weight; what they keep for the backward pass is [rows].
+// Both norms scale each row, the last dim of x, by rstd and by weight; mean and rstd, kept for the backward pass, are [rows].
 // With a defined `residual`, first x_sum = x + residual, and the norm is of x_sum: one pass over memory.
-// T is what goes into matrix products or comes out of them; with bfloat16 or float16 all else is float.
+// T is the type of the operands and results of matrix products; if it is bfloat16 or float16, all other tensors are float.
 template <typename T, typename D>
 struct NormForward {
   using A = Accumulate<T>;
@@ -33,7 +33,7 @@ TRIREME_EXPORT void layer_norm(const NormForward<T, D>& pass);
 template <typename T, typename D>
 TRIREME_EXPORT void rms_norm(const NormForward<T, D>& pass);
 
-// x is the normalised input (x_sum with a residual). dweight and dbias may be undefined. `accumulate_*` adds.
+// x is the input of the norm (x_sum with a residual). dweight and dbias may be undefined. `accumulate_*` adds.
 template <typename T, typename D>
 struct NormBackward {
   using A = Accumulate<T>;
@@ -44,7 +44,7 @@ struct NormBackward {
   Tensor<T, D> dy = {};
   Tensor<A, D> dx = {};  // out
   bool accumulate_dx = false;
-  Tensor<T, D> dresidual = {};  // out; dx once more, rounded to T; may be undefined
+  Tensor<T, D> dresidual = {};  // out; a copy of dx, rounded to T; may be undefined
   Tensor<A, D> dweight = {};    // out
   bool accumulate_dweight = false;
   Tensor<A, D> dbias = {};  // out; layer_norm only

@@ -8,8 +8,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/core/host_device.hpp"
 
-// Operands of several shapes that are computed with element by element, by NumPy's rules: shapes are aligned at their ends, and
-// a dim of extent 1, or one that a shape has not, is repeated.
+// Broadcasting by NumPy's rules: shapes are aligned at their last dims, and a dim that has extent 1 or is missing is repeated.
 //
 //   [8, 1, 384] and [256, 1] give [8, 256, 384]
 namespace trireme TRIREME_EXPORT {
@@ -18,16 +17,15 @@ class Shape;
 
 namespace ops {
 
-// The shape of the result. An error, which begins with the operation's name, where a dim has two extents and neither is 1.
+// The shape of the result. An error, which begins with the operation's name, if the extents of a dim differ and neither is 1.
 Shape broadcast_shape(std::string_view operation, const Shape& a, const Shape& b);
 
-// How the elements of operands are found from the number of an element of the result. Neighbouring dims that all operands walk
-// through alike are one.
+// Finds the operands' elements for an element of the result. Neighbouring dims are merged where all operands allow it.
 struct Broadcast {
   static constexpr int most_dims = 6;
   static constexpr int most_operands = 8;
 
-  // Of operands with these shapes, which all can be repeated to `result`.
+  // Every operand's shape can be broadcast to `result`.
   Broadcast(const Shape& result, std::initializer_list<Shape> operands);
   Broadcast(const Shape& result, const Shape* operands, int count);
 
@@ -36,15 +34,15 @@ struct Broadcast {
   std::array<std::int64_t, most_dims> extent{};                                // the last dim is the innermost
   std::array<std::array<std::int64_t, most_dims>, most_operands> stride = {};  // of each operand; 0: repeated
 
-  // In the innermost dim an operand is read on, or repeated: its stride is 1 or 0.
+  // The extent of the innermost dim. The stride of an operand in this dim is 1, or 0 if the operand is repeated.
   std::int64_t inner() const { return extent[static_cast<std::size_t>(dims - 1)]; }
 
-  // Whether the operand has the result's elements in their order; whether it is one element.
+  // is_whole: the operand has as many elements as the result, in the same order. is_single: it has one element.
   bool is_whole(int operand) const;
   bool is_single(int operand) const;
   bool are_whole_or_single(int operands) const;
 
-  // Where in the operand's memory the element `index` of the result is.
+  // The operand's element for the element `index` of the result.
   TRIREME_HOST_DEVICE std::int64_t offset(int operand, std::int64_t index) const;
 };
 

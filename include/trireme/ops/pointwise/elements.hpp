@@ -11,7 +11,7 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// What functions on elements take: Tensors, Variables and numbers.
+// The operands of functions on elements: Tensors, Variables and numbers.
 namespace trireme TRIREME_EXPORT {
 namespace detail {
 
@@ -24,7 +24,7 @@ inline constexpr bool is_whole_element = std::is_same_v<T, std::int32_t> || std:
 template <typename X>
 concept Number = std::is_arithmetic_v<X> || std::is_same_v<X, bfloat16> || std::is_same_v<X, float16>;
 
-// Of a Tensor; autograd/operations/pointwise.hpp says it of a Variable.
+// The element type of a Tensor; autograd/operations/pointwise.hpp specializes this for Variables.
 template <typename X>
 struct ElementsOf {
   static constexpr bool floats = false;
@@ -51,7 +51,7 @@ template <Elements A, Elements B>
 inline constexpr bool are_alike<A, B> = std::is_same_v<typename ElementsOf<A>::T, typename ElementsOf<B>::T>&&
     std::is_same_v<typename ElementsOf<A>::D, typename ElementsOf<B>::D>;
 
-// Two of one element type on one device, or one and a number.
+// Two operands of one element type on one device, or one operand and a number.
 template <typename A, typename B>
 concept Pair = are_alike<A, B> ||(Elements<A>&& Number<B>) || (Number<A> && Elements<B>);
 
@@ -60,20 +60,19 @@ concept AnyTensor = ElementsOf<X>::is_tensor && Elements<X>;
 template <typename A, typename B>
 concept TensorPair = Pair<A, B> &&(AnyTensor<A> || Number<A>)&&(AnyTensor<B> || Number<B>);
 
-// A number as elements of T are computed in. Whole numbers take whole numbers that they can hold.
+// Converts a number to the type that elements of T are computed in. Tensors of integers accept only integers that T can hold.
 template <typename T, Number N>
 Accumulate<T> number_for(N number) {
   if constexpr (is_whole_element<T>) {
-    static_assert(std::is_integral_v<N>,
-                  "a tensor of whole numbers and a float have no common type: make it a tensor of floats");
+    static_assert(std::is_integral_v<N>, "a tensor of integers and a float have no common type: convert the tensor to floats");
     if constexpr (!std::is_same_v<N, bool>) {
-      require(std::in_range<T>(number), "{} is no number of the type {}", number, name_of(dtype_of<T>));
+      require(std::in_range<T>(number), "{} does not fit the type {}", number, name_of(dtype_of<T>));
     }
   }
   return static_cast<Accumulate<T>>(number);
 }
 
-// The tensor of a Variable; a Tensor or a number itself.
+// Returns the tensor of a Variable, and a Tensor or a number unchanged.
 template <typename X>
 decltype(auto) value_of(const X& x) {
   if constexpr (requires { x.value(); }) {

@@ -8,12 +8,12 @@
 #include "trireme/ops/pointwise/elements.hpp"
 #include "trireme/ops/pointwise/pointwise.hpp"
 
-// Functions on the elements of Tensors, and with autograd/operations/pointwise.hpp of Variables, each with a result of its own:
+// Functions on the elements of Tensors, and with autograd/operations/pointwise.hpp of Variables. Each returns a new result:
 //
 //   const auto y = exp(minimum(x, 3)) * where(x > 0, x, 0.5);
 //
-// Two operands are of one element type, or one is a number; their shapes are broadcast (ops/pointwise/broadcast.hpp). Functions
-// are for float, double, bfloat16 and float16; those up to `clamp` also for Tensors of std::int32_t and std::int64_t.
+// Two operands have the same element type, or one is a number; their shapes are broadcast (ops/pointwise/broadcast.hpp).
+// T: float, double, bfloat16, float16; the functions up to `clamp` also accept Tensors of std::int32_t and std::int64_t.
 namespace trireme TRIREME_EXPORT {
 
 template <typename T, typename D>
@@ -87,7 +87,7 @@ auto pointwise(ops::Binary kind, const A& a, const B& b) {
       });
 }
 
-// Of two operands, of which one may be a number. Whole numbers wrap around; divide rounds them toward zero, and 1 / 0 is 0.
+// One of the two operands may be a number. Integers wrap around; divide rounds them toward zero, and dividing by 0 gives 0.
 template <typename A, typename B>
 requires detail::Pair<A, B>
 auto add(const A& a, const B& b) { return pointwise(ops::Binary::add, a, b); }
@@ -101,7 +101,7 @@ template <typename A, typename B>
 requires detail::Pair<A, B>
 auto divide(const A& a, const B& b) { return pointwise(ops::Binary::divide, a, b); }
 
-// NaN where one of them is. Where they are equal, each gets half of the gradient.
+// NaN where an operand is NaN. Where the operands are equal, each gets half of the gradient.
 template <typename A, typename B>
 requires detail::Pair<A, B>
 auto minimum(const A& a, const B& b) { return pointwise(ops::Binary::minimum, a, b); }
@@ -128,13 +128,13 @@ X clamp(const X& x, double lowest, double highest) {
   require(!std::isnan(lowest) && !std::isnan(highest), "clamp: the bounds are {} and {}, but must be numbers", lowest, highest);
   if constexpr (!detail::FloatElements<X>) {
     require(std::trunc(lowest) == lowest && std::trunc(highest) == highest,
-            "clamp: the bounds of whole numbers are whole numbers, not {} and {}", lowest, highest);
+            "clamp: the bounds of integers must be integers, not {} and {}", lowest, highest);
   }
   return pointwise(ops::Unary::clamp, x, {.first = lowest, .second = highest});
 }
 
-// exp(x), and so on: TRIREME_EACH_FLOAT_UNARY lists them (ops/pointwise/pointwise_kind.hpp). log(Severity, ...) writes a line
-// (core/log.hpp): it has more arguments, and no tensor is a Severity.
+// exp(x), and so on: TRIREME_EACH_FLOAT_UNARY lists them (ops/pointwise/pointwise_kind.hpp). log(Severity, ...) of core/log.hpp
+// is another function: it writes a line, and its arguments tell it apart.
 #define TRIREME_UNARY_FUNCTION(name)       \
   template <detail::FloatElements X>       \
   X name(const X& x) {                     \
@@ -233,8 +233,8 @@ Tensor<bool, D> logical_not(const Tensor<bool, D>& a) {
   return c;
 }
 
-// a where the mask is true, b elsewhere; either may be a number, all are broadcast. What is not taken may be NaN: its gradient
-// is 0.
+// a where the mask is true, b elsewhere. a or b may be a number; all operands are broadcast. An element that is not taken may
+// be NaN: its gradient is 0.
 template <typename D, typename A, typename B>
 requires detail::TensorPair<A, B>
 auto where(const Tensor<bool, D>& mask, const A& a, const B& b) {
@@ -249,7 +249,7 @@ auto where(const Tensor<bool, D>& mask, const A& a, const B& b) {
       });
 }
 
-// x with a number where the mask, which is repeated to the shape of x, is true.
+// x with `number` where the mask is true. The mask is broadcast to the shape of x.
 template <detail::Elements X>
 X masked_fill(const X& x, const Tensor<bool, typename detail::ElementsOf<X>::D>& mask, detail::Number auto number) {
   require(detail::value_of(x).defined(), "masked_fill: x is undefined");

@@ -22,15 +22,15 @@
 //
 //   const auto y = map([](auto gate, auto up) { return gate * sigmoid(gate) * up; }, gate, up);
 //
-// The function is called for each element, by several threads, with math::Dual in place of the numbers: it has +, -, *, /,
-// comparisons, numbers, what it captures, and exp, expm1, log, log1p, sqrt, sin, cos, tanh, sigmoid, erf, abs, min, max, pow
-// and select(condition, a, b). float16 and bfloat16 are computed in float. autograd/operations/map.hpp has it for Variables,
-// whose derivative comes from the same expression.
+// The function is called for each element, by several threads, with math::Dual arguments. It may use +, -, *, /, comparisons,
+// numbers, captured values, and exp, expm1, log, log1p, sqrt, sin, cos, tanh, sigmoid, erf, abs, min, max, pow and
+// select(condition, a, b). float16 and bfloat16 are computed in float. autograd/operations/map.hpp has map() of Variables,
+// which takes the derivative from the same expression.
 //
 // The loops are compiled with the caller's file, for each instruction set, and the best one is chosen when the program runs.
-// trireme_map_sources(TARGET file.cpp...) of the package compiles the file so that they become vector code; without it results
-// are the same and loops may be slower. For tensors of a GPU the expression is in a file.cu and reads `[] __device__ (auto
-// gate, auto up) { ... }`, or is a struct whose operator() is TRIREME_HOST_DEVICE, which does for both.
+// The CMake function trireme_map_sources(TARGET file.cpp...) of the package compiles the file so that the loops are vectorized;
+// without it the results are the same, but loops may be slower. For tensors on a GPU the expression is in a .cu file, as `[]
+// __device__ (auto gate, auto up) { ... }`, or as a struct with a TRIREME_HOST_DEVICE operator(), which works on both devices.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -40,14 +40,14 @@ using MapForward = void (*)(const void* function, const A* const* x, A* y, std::
 template <typename A>
 using MapBackward = void (*)(const void* function, const A* const* x, const A* dy, A* const* dx, std::int64_t count);
 
-// The gradient of one operand in the shape of the result; without data: nobody wants it.
+// The gradient of one operand, in the shape of the result. data is null if the gradient is not needed.
 template <typename T>
 struct MapGradient {
   T* data = nullptr;
   bool accumulate = false;
 };
 
-// What the library does for such loops: threads, broadcasting, element types.
+// Runs such a loop, with threads, broadcasting and conversion of element types.
 template <typename T>
 TRIREME_EXPORT void run_map(const Broadcast& plan, std::span<const T* const> x, T* y, const void* function,
                             MapForward<Accumulate<T>> loop);
@@ -69,7 +69,7 @@ namespace detail {
   __attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"), flatten))
 #endif
 #endif
-#ifdef TRIREME_MAP_SIMD  // by trireme_map_sources()
+#ifdef TRIREME_MAP_SIMD  // defined by trireme_map_sources()
 #define TRIREME_MAP_LOOP _Pragma("omp simd")
 #elif defined(__clang__) || defined(__CUDACC__)
 #define TRIREME_MAP_LOOP
@@ -152,7 +152,7 @@ inline constexpr bool can_map<Cuda> = true;
 
 namespace ops {
 
-// y = function of the elements of x, whose shapes are repeated to that of y.
+// y = function(x[0], x[1], ...), element by element. All x are broadcast to the shape of y.
 template <typename F, typename T, typename D, std::size_t n>
 void map(const F& function, std::span<const Tensor<T, D>, n> x, Tensor<T, D>& y) {
   static_assert(trireme::detail::can_map<D>,
@@ -173,7 +173,7 @@ void map(const F& function, std::span<const Tensor<T, D>, n> x, Tensor<T, D>& y)
   }
 }
 
-// dx[k] (+)= dy times the derivative in operand k; tensors of the shape of dy, or undefined ones.
+// dx[k] = dy times the derivative in operand k, or += with accumulate[k]. Each dx[k] has the shape of dy, or is undefined.
 template <typename F, typename T, typename D, std::size_t n>
 void map_backward(const F& function, std::span<const Tensor<T, D>, n> x, const Tensor<T, D>& dy,
                   const std::array<Tensor<T, D>, n>& dx, const std::array<bool, n>& accumulate) {
@@ -207,7 +207,7 @@ Shape map_shape(std::span<const Tensor<T, D>, n> x) {
 
 }  // namespace ops
 
-// Of tensors of one element type: float, double, bfloat16 or float16.
+// All tensors have the same element type: float, double, bfloat16 or float16.
 template <typename F, typename T, typename D, std::same_as<Tensor<T, D>>... More>
 requires detail::is_float_element<T> Tensor<T, D> map(const F& function, const Tensor<T, D>& x, const More&... more) {
   const std::array<Tensor<T, D>, 1 + sizeof...(More)> operands{x, more...};

@@ -8,8 +8,8 @@
 //   const Tensor<float> scaled = (x - mean) / deviation;  // [batch, width], [width], [width]
 //   x *= 0.5;
 //
-// Shapes are broadcast (ops/pointwise/broadcast.hpp). There is no ==, which would hide the comparison of whole objects: write
-// eq(a, b). autograd/composed/operators.hpp has the operators of Variables.
+// Shapes are broadcast (ops/pointwise/broadcast.hpp). There is no ==, because it would hide the comparison of whole objects:
+// write eq(a, b). autograd/composed/operators.hpp has the operators of Variables.
 namespace trireme TRIREME_EXPORT {
 
 template <typename A, typename B>
@@ -29,7 +29,7 @@ X operator-(const X& x) {
   return neg(x);
 }
 
-// Of Tensors, Variables and numbers: a Tensor<bool>.
+// Comparisons of Tensors, Variables and numbers return a Tensor<bool>.
 template <typename A, typename B>
 requires detail::Pair<A, B>
 auto operator<(const A& a, const B& b) { return lt(a, b); }
@@ -45,7 +45,7 @@ auto operator>=(const A& a, const B& b) { return ge(a, b); }
 
 namespace detail {
 
-// Whether both have memory in common and are not the same elements.
+// Whether a and b share memory, but are not the same elements.
 template <typename T, typename D>
 bool overlap(const Tensor<T, D>& a, const Tensor<T, D>& b) {
   const auto begin = [](const Tensor<T, D>& x) { return reinterpret_cast<std::uintptr_t>(x.data()); };
@@ -66,7 +66,7 @@ Tensor<T, D>& assign(ops::Binary kind, Tensor<T, D>& a, const B& b) {
 
 }  // namespace detail
 
-// In place; b is repeated to the shape of a.
+// In place; b is broadcast to the shape of a.
 template <detail::AnyTensor A, typename B>
 requires detail::TensorPair<A, B> A& operator+=(A& a, const B& b) { return detail::assign(ops::Binary::add, a, b); }
 template <detail::AnyTensor A, typename B>

@@ -5,13 +5,14 @@
 
 #include "trireme/core/export.hpp"
 
-// Which operations ops/pointwise/pointwise.hpp has.
+// The operations of ops/pointwise/pointwise.hpp.
 
-// Those of one operand, as X(name): each is an enumerator of ops::Unary, has its formula in src/ops/pointwise/unary_body.hpp,
-// and is a function on Tensors and Variables (ops/pointwise/functions.hpp). The first are for whole numbers too, as clamp.
-//   sign   -1, 0 or 1; of a NaN a NaN
-//   round  to the nearest, ties to even
-//   clamp  to [first, second], as the smaller of `second` and the larger of x and `first`
+// Operations of one operand, as X(name). Each is an enumerator of ops::Unary, has its formula in
+// src/ops/pointwise/unary_body.hpp, and is a function on Tensors and Variables (ops/pointwise/functions.hpp).
+// TRIREME_EACH_NUMBER_UNARY and clamp also accept integers.
+//   sign   -1, 0 or 1; NaN for NaN
+//   round  to the nearest integer, ties to even
+//   clamp  to [first, second]: min(max(x, first), second)
 //   elu    x above 0, first * (exp(x) - 1) below. Clevert, Unterthiner, Hochreiter 2015, arXiv 1511.07289
 //   selu   elu of a fixed alpha, times a fixed scale. Klambauer et al. 2017, arXiv 1706.02515
 //   mish   x * tanh(log(1 + exp(x))). Misra 2019, arXiv 1908.08681
@@ -59,7 +60,7 @@ enum class Unary : std::uint8_t {
 #undef TRIREME_ENUMERATOR
 };
 
-// What a Unary is told, as it says.
+// The parameters of a Unary that has some: clamp and elu (above).
 struct UnaryNumbers {
   double first = 0;
   double second = 0;

@@ -7,7 +7,7 @@
 #include "trireme/tensor/tensor.hpp"
 
 // Pooling of images x[batch, height, width, channels] into y[batch, y height, y width, channels], with torch's options and
-// results; a batch of 0 is fine. `accumulate` adds to dx instead of overwriting it. Shapes that do not fit throw Error.
+// results; the batch may be 0. `accumulate` adds to dx instead of overwriting it. Shapes that do not fit throw Error.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -16,7 +16,7 @@ struct Pool2dOptions {
   Extent2d stride = 0;  // 0: the kernel
   Extent2d padding = 0;
   Extent2d dilation = 1;
-  bool ceil_mode = false;  // a last window that reaches beyond the padding counts
+  bool ceil_mode = false;  // a last window that reaches beyond the padding is kept
 };
 
 struct AvgPool2dOptions {
@@ -27,14 +27,14 @@ struct AvgPool2dOptions {
   bool count_include_pad = true;  // the divisor counts the padding within a window
 };
 
-// The height and width of the result for an image of `input`, in pixels: rounded up with ceil_mode, but no window begins beyond
-// the image. A kernel that does not fit, a stride below 1, and a padding above half the kernel are errors; so are sides,
-// strides and windows of 2^29 pixels or more where images are pooled.
+// The height and width of the result for an image of `input`, in pixels: rounded up with ceil_mode, but no window begins in the
+// padding after the image. A kernel that does not fit, a stride below 1, and a padding above half the window are errors. The
+// pooling functions also throw if a side, a stride or a window has 2^29 pixels or more.
 Extent2d max_pool2d_extent(const Extent2d& input, const Pool2dOptions& options);
 Extent2d avg_pool2d_extent(const Extent2d& input, const AvgPool2dOptions& options);
 
-// The place of each maximum among its window's pixels, in row-major order without padding. Of equal ones it is the first; NaN
-// is a maximum.
+// The index of each maximum among the pixels of its window, in row-major order, without padding. Of equal maxima it is the
+// first; NaN is a maximum.
 template <typename D>
 using PoolArgmax = Tensor<std::int32_t, D>;
 
@@ -51,7 +51,7 @@ template <typename T, typename D>
 TRIREME_EXPORT void avg_pool2d_backward(const Tensor<T, D>& dy, const AvgPool2dOptions& options, Tensor<T, D>& dx,
                                         bool accumulate);
 
-// Window i of n along a dim of `size` pixels is [floor(i * size / n), ceil((i + 1) * size / n)); the shape of y says n.
+// Window i of n along a dim of `size` pixels is [floor(i * size / n), ceil((i + 1) * size / n)); n is the extent of y.
 template <typename T, typename D>
 TRIREME_EXPORT void adaptive_max_pool2d(const Tensor<T, D>& x, Tensor<T, D>& y, PoolArgmax<D>& argmax);
 template <typename T, typename D>

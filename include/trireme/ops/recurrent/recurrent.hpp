@@ -21,8 +21,8 @@ struct RecurrentWeights {
 };
 
 // One layer in one direction: x [batch, time, in], h0 and c0 [batch, hidden]. A row ends after lengths[row] steps: later
-// outputs are zero, its last states are those of its own end. In reverse every row is read from its own end to its start. On a
-// GPU, which the host does not wait for, a row whose length lies outside [1, time] becomes NaN.
+// outputs are zero, and h_n and c_n are its states after its own last step. `reverse` reads every row from its own last step to
+// its first. A length outside [1, time] is an error; on a GPU, where the host does not wait, the row becomes NaN.
 template <typename T, typename D = Cpu>
 struct RecurrentForward {
   RecurrentCell cell = RecurrentCell::lstm;
@@ -44,14 +44,14 @@ struct RecurrentForward {
 template <typename T, typename D>
 TRIREME_EXPORT void recurrent(const RecurrentForward<T, D>& step);
 
-// The states' gradients. The gates of the forward pass are overwritten: they become the gradient of the input's product.
+// The gradients of the states. forward.gates is overwritten: it becomes the gradient of the input's product x weight_ih^T.
 template <typename T, typename D = Cpu>
 struct RecurrentBackward {
   Tensor<T, D> dout;        // as out
   Tensor<T, D> dh;          // [batch, hidden]: in, the gradient of h_n; out, that of h0
   Tensor<T, D> dc;          // [batch, hidden]: likewise of c_n and c0; undefined for a GRU
   Tensor<T, D> h_old;       // [batch, time, hidden]; out: the state before each step, the left operand of weight_hh
-  Tensor<T, D> drecurrent;  // [batch, time, gates * hidden]; out: the gradient of the recurrent product; an LSTM's is `gates`
+  Tensor<T, D> drecurrent;  // [batch, time, gates * hidden]; out: the gradient of h weight_hh^T; an LSTM's is in `gates`
 };
 
 template <typename T, typename D>

@@ -9,7 +9,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Sums, means, maxima and norms of a tensor over any of its dims, all of them unless some are named:
+// Sums, means, maxima and norms of a tensor over any of its dims, by default all of them:
 //
 //   const auto x = Tensor<float>::from({2, 3}, {1, 2, 3, 4, 5, 6});
 //   sum(x);           // 21, of shape []
@@ -17,51 +17,51 @@
 //   max(x, -1);       // {3, 6}
 //   mean(x, 1, true)  // {{2}, {5}}, of shape [2, 1]
 //
-// With keep_dims the dims stay, with the extent 1. Floats of any kind are summed in double, on the CPU after four at a time
-// were added as float, and integers in std::int64_t. The order of the additions follows from the sizes, so on the CPU the bits
-// do not depend on the number of threads. Dims that are not neighbours cost a permuted copy of x. Functions of Variables have
-// the same names (autograd/operations/reduce.hpp).
+// With keep_dims the dims stay, with extent 1. Integers are summed in std::int64_t, all floats in double; a CPU first adds four
+// at a time in float, unless they are doubles. The order of the additions depends only on the sizes, so on a CPU the bits do
+// not depend on the number of threads. Dims that are not neighbours cost a permuted copy of x. Functions of Variables have the
+// same names (autograd/operations/reduce.hpp).
 namespace trireme TRIREME_EXPORT {
 
-// What the sum of elements of type T is: std::int64_t for integers and bool, T itself for floats.
+// The type of a sum of elements of type T: std::int64_t for integers and bool, T itself for floats.
 template <typename T>
 using SumOf = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
 
-// 0 where there is nothing to add. T: float, double, bfloat16, float16, std::int32_t, std::int64_t, bool: how many are true.
+// 0 if there are no elements. T: float, double, bfloat16, float16, std::int32_t, std::int64_t, or bool, which counts true.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<SumOf<T>, D> sum(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 
-// The largest and the smallest element: NaN where one is NaN. Of no element it is an Error. T: float, double, bfloat16,
-// float16, std::int32_t, std::int64_t. With the place of the element: max_with_index() of ops/search/search.hpp.
+// The largest and the smallest element; NaN if an element is NaN, an Error if there are no elements. T: float, double,
+// bfloat16, float16, std::int32_t, std::int64_t. max_with_index() of ops/search/search.hpp also returns the index.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> max(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> min(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 
-// Those that follow are for float, double, bfloat16 and float16.
+// The functions that follow are for float, double, bfloat16 and float16.
 
 template <typename T, typename D>
-TRIREME_EXPORT Tensor<T, D> mean(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);  // NaN of nothing
+TRIREME_EXPORT Tensor<T, D> mean(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);  // NaN without elements
 
 template <typename T, typename D>
-TRIREME_EXPORT Tensor<T, D> prod(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);  // 1 of nothing
+TRIREME_EXPORT Tensor<T, D> prod(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);  // 1 without elements
 
-// log(sum(exp(x))), without overflow: the largest element is taken out. -infinity of nothing.
+// log(sum(exp(x))), without overflow: the largest element is subtracted first. -infinity if there are no elements.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> logsumexp(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 
-// sum((x - mean(x))^2) / max(0, n - correction) of n elements, and its square root, which is torch's std: that name is the
-// standard library's. A correction of 0 is for all of a population, 1 for a sample of it.
+// sum((x - mean(x))^2) / max(0, n - correction) of n elements, and its square root, torch's std (here stddev, as std is the
+// namespace). correction is 0 for a whole population, 1 for a sample of it.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> var(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false, double correction = 1);
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> stddev(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false, double correction = 1);
 
-// p = 1: sum(|x|); 2: sqrt(sum(x^2)); infinity: max(|x|), of no element an Error. Another p is an Error.
+// p = 1: sum(|x|); 2: sqrt(sum(x^2)); infinity: max(|x|), an Error if there are no elements. Another p is an Error.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> norm(const Tensor<T, D>& x, double p = 2, const Dims& dims = {}, bool keep_dims = false);
 
-// Whether one element is true, or all are; of no element: false, true.
+// Whether any element is true, or all are; false and true if there are no elements.
 template <typename D>
 TRIREME_EXPORT Tensor<bool, D> any(const Tensor<bool, D>& x, const Dims& dims = {}, bool keep_dims = false);
 template <typename D>
@@ -71,32 +71,32 @@ namespace ops {
 
 enum class Reduction : std::uint8_t { sum, mean, prod, max, min, var, stddev, norm1, norm2, norm_inf };
 
-std::string_view operation_name(Reduction kind);  // "mean"; "norm" of all three
+std::string_view operation_name(Reduction kind);  // "mean"; "norm" for all three norms
 
 Reduction norm_of(double p);  // 1, 2 or infinity
 
 struct ReductionOptions {
   Reduction kind = Reduction::sum;
-  Dims dims = {};         // all where none is named
+  Dims dims = {};         // empty: all dims
   double correction = 1;  // of var and stddev
 };
 
-// `shape` without these dims, or with 1 in their places. `op` stands in the text of an error.
+// `shape` without these dims, or with extent 1 in their places. `op` begins the message of an error.
 Shape reduced_shape(std::string_view op, const Shape& shape, const Dims& dims, bool keep_dims);
 
-// y: reduced_shape(), with or without the dims. Integers have sum, max and min.
+// y has the shape reduced_shape(), with or without keep_dims. For integers: sum, max and min.
 template <typename T, typename D>
 TRIREME_EXPORT void reduce(const ReductionOptions& options, const Tensor<T, D>& x, Tensor<SumOf<T>, D>& y);
 
-// From x, which sum and mean do not read, and the result y, which max, min, stddev and the norms read. Elements that
-// share the maximum share its gradient equally; that of a norm or deviation of 0 is 0; that of a product is right where
-// elements are 0. For float, double, bfloat16 and float16.
+// sum and mean do not read x; max, min, stddev and the norms read the result y. Elements that are equal to the maximum share
+// its gradient equally. The gradient of a norm or deviation of 0 is 0. The gradient of a product is also right where elements
+// are 0. For float, double, bfloat16 and float16.
 template <typename T, typename D>
 TRIREME_EXPORT void reduce_backward(const ReductionOptions& options, const Tensor<T, D>& x, const Tensor<T, D>& y,
                                     const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
 
-// y = log(sum(exp(x))) as reduce(). exponentials[2, results]: the largest elements, 0 where they are infinite, and the sums of
-// exp(x - these), kept for the backward pass.
+// y = log(sum(exp(x))), with the shapes of reduce(). exponentials[2, results]: the largest elements, 0 where they are infinite,
+// and the sums of exp(x - largest), kept for the backward pass.
 template <typename T, typename D>
 TRIREME_EXPORT void logsumexp(const Dims& dims, const Tensor<T, D>& x, Tensor<T, D>& y, Tensor<double, D>& exponentials);
 

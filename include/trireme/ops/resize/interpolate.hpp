@@ -6,8 +6,8 @@
 #include "trireme/ops/resize/interpolation.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Images [batch, channels, height, width] of another size, as torch.nn.functional.interpolate makes them. T: float, double,
-// bfloat16, float16, computed in Accumulate<T> with the places of pixels in double (those of nearest in float, as torch's).
+// Resizes images [batch, channels, height, width], as torch.nn.functional.interpolate. T: float, double, bfloat16, float16,
+// computed in Accumulate<T>, with coordinates of pixels in double (for nearest in float, as torch's).
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -18,7 +18,7 @@ Shape interpolated_shape(const Shape& x, const Interpolation& interpolation);
 template <typename T, typename D>
 TRIREME_EXPORT void interpolate(const Interpolation& interpolation, const Tensor<T, D>& x, Tensor<T, D>& y);
 
-// dx = what dy gives to the pixels of x, or += that, always in the same order.
+// dx = the gradient of x, or += with `accumulate`. Sums are always in the same order.
 template <typename T, typename D>
 TRIREME_EXPORT void interpolate_backward(const Interpolation& interpolation, const Tensor<T, D>& dy, Tensor<T, D>& dx,
                                          bool accumulate);

@@ -10,7 +10,7 @@ namespace trireme TRIREME_EXPORT {
 
 enum class InterpolateMode : std::uint8_t { nearest, bilinear };
 
-// How many times as many pixels; one number stands for both: scale = 2.
+// The factors by which height and width grow; one number stands for both: .scale = 2.
 struct Scale2d {
   double height = 0;
   double width = 0;
@@ -20,12 +20,12 @@ struct Scale2d {
   Scale2d(double of_height, double of_width) : height(of_height), width(of_width) {}
 };
 
-// The size of the result, or its scale: one of both. A scaled size is rounded down. .size = {32, 48}, .scale = 2.
+// Either the size of the result or its scale: .size = {32, 48} or .scale = 2. A scaled size is rounded down.
 struct InterpolateOptions {
   ops::Extent2d size = {};
   Scale2d scale = {};
   InterpolateMode mode = InterpolateMode::nearest;
-  bool align_corners = false;  // of bilinear: the corner pixels lie on those of x; otherwise the corners of the image do
+  bool align_corners = false;  // for bilinear: aligns the centers of the corner pixels; otherwise the corners of the images
 };
 
 }  // namespace trireme

@@ -7,11 +7,11 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// One dim of an image that is resized.
+// How one dim of an image is resized.
 struct ResizedDim {
   std::int64_t in = 0;   // pixels of x
-  std::int64_t out = 0;  // of y
-  double scale = 1;      // of a pixel of y, in those of x
+  std::int64_t out = 0;  // pixels of y
+  double scale = 1;      // distance between pixels of y, in pixels of x
 };
 
 struct Interpolation {

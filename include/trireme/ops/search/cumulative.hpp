@@ -4,7 +4,7 @@
 #include "trireme/ops/reduce/reductions.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Sums and products of all elements up to each, along one dim:
+// Cumulative sums and products along one dim:
 //
 //   const auto x = Tensor<float>::from({4}, {1, 2, 3, 4});
 //   cumsum(x, 0);   // {1, 3, 6, 10}
@@ -25,12 +25,12 @@ namespace ops {
 
 enum class Cumulative : std::uint8_t { sum, product };
 
-// y: as x. `backwards`: of all elements from each on.
+// y has the shape of x. `backwards` sums or multiplies from each element to the end of the dim.
 template <typename T, typename D>
 TRIREME_EXPORT void cumulate(Cumulative kind, const Tensor<T, D>& x, int dim, bool backwards, Tensor<SumOf<T>, D>& y,
                              bool accumulate = false);
 
-// Right where elements are 0.
+// Also right where elements are 0.
 template <typename T, typename D>
 TRIREME_EXPORT void cumprod_backward(const Tensor<T, D>& x, int dim, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
 

@@ -9,23 +9,23 @@
 // Where the largest and the smallest elements are:
 //
 //   const auto x = Tensor<float>::from({2, 3}, {1, 5, 5, 4, 2, 3});
-//   argmax(x);          // 1, of shape []: the place among all
+//   argmax(x);          // 1, of shape []: the index among all elements
 //   argmax(x, 0);       // {1, 0, 0}
 //   max_with_index(x, -1)  // values {5, 4}, indices {1, 0}
 //
-// Of equal elements it is the first. NaN counts as the largest, and as the smallest, as in PyTorch. Of no element it is an
-// Error. T: float, double, bfloat16, float16, std::int32_t, std::int64_t. Those of Variables are in
+// Of equal elements the first is taken. NaN counts as the largest and as the smallest element, as in PyTorch. An x without
+// elements is an Error. T: float, double, bfloat16, float16, std::int32_t, std::int64_t. The functions of Variables are in
 // autograd/operations/search.hpp.
 namespace trireme TRIREME_EXPORT {
 
-// Elements, and their places in the dim that was searched.
+// Elements, and their indices in the dim that was searched.
 template <typename Values, typename D>
 struct Indexed {
   Values values;
   Tensor<std::int64_t, D> indices;
 };
 
-// Over one dim, or all elements in their order.
+// Over one dim, or over all elements in row-major order.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<std::int64_t, D> argmax(const Tensor<T, D>& x, std::optional<int> dim = {}, bool keep_dims = false);
 template <typename T, typename D>
@@ -40,13 +40,14 @@ namespace ops {
 
 enum class Extreme : std::uint8_t { max, min };
 
-// index[...] of the extreme elements over one dim of x, or over all, and the elements themselves unless values is undefined.
+// Writes the indices of the largest or smallest elements over one dim of x, or over all, and the elements unless `values` is
+// undefined.
 template <typename T, typename D>
 TRIREME_EXPORT void find_extremes(Extreme kind, const Tensor<T, D>& x, std::optional<int> dim, Tensor<T, D>& values,
                                   Tensor<std::int64_t, D>& indices);
 
-// The gradient of elements that were taken from x by different indices over one dim: dx[indices] = dy and 0 elsewhere, or dy is
-// added. For float, double, bfloat16 and float16.
+// The gradient of elements that were taken from x along one dim, each at most once: dx[indices] = dy and 0 elsewhere, or +=
+// with `accumulate`. For float, double, bfloat16 and float16.
 template <typename T, typename D>
 TRIREME_EXPORT void take_backward(int dim, const Tensor<std::int64_t, D>& indices, const Tensor<T, D>& dy, Tensor<T, D>& dx,
                                   bool accumulate);

@@ -3,13 +3,13 @@
 #include "trireme/core/export.hpp"
 #include "trireme/ops/search/search.hpp"
 
-// Elements in their order along one dim, the last unless said:
+// Sorts elements along one dim, by default the last:
 //
 //   const auto x = Tensor<float>::from({4}, {3, 1, 2, 3});
 //   sort(x);      // values {1, 2, 3, 3}, indices {1, 2, 0, 3}
 //   topk(x, 2);   // values {3, 3}, indices {0, 3}
 //
-// Equal elements stay in their order, whichever way is sorted. NaN counts as the largest. T: as of argmax().
+// The sort is stable in both directions: equal elements keep their order. NaN counts as the largest. T: as for argmax().
 namespace trireme TRIREME_EXPORT {
 
 template <typename T, typename D>
@@ -24,10 +24,10 @@ TRIREME_EXPORT Indexed<Tensor<T, D>, D> topk(const Tensor<T, D>& x, std::int64_t
 
 namespace ops {
 
-// `shape` with another extent of one dim; an Error unless k lies in [0, extent].
+// `shape` with extent k along `dim`; an Error unless k lies in [0, extent].
 Shape topk_shape(const Shape& shape, std::int64_t k, int dim);
 
-// The first elements along `dim`, as many as values and indices have, of those that are sorted.
+// Writes the first sorted elements along `dim`, as many as values and indices have.
 template <typename T, typename D>
 TRIREME_EXPORT void sort(const Tensor<T, D>& x, int dim, bool descending, Tensor<T, D>& values,
                          Tensor<std::int64_t, D>& indices);

@@ -6,15 +6,14 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Adafactor's passes over a parameter (Shazeer, Stern 2018, arXiv 1804.04235), as torch.optim.Adafactor: its gradient, the
-// means of squares that it keeps, the estimate of the second moment that they make, and the step.
+// Adafactor's passes over a parameter (Shazeer, Stern 2018, arXiv 1804.04235), as torch.optim.Adafactor: the scaled gradient,
+// the running means of its squares, the second moment that is estimated from them, and the step.
 
 struct AdafactorGradientStep {
   double gradient_scale = 1;
   StepOnDevice on_device = {};
 };
 
-// g = gradient_scale * gradient.
 template <typename T>
 struct AdafactorGradientUpdate {
   using Step = AdafactorGradientStep;
@@ -30,7 +29,6 @@ struct AdafactorGradientUpdate {
 
 struct AdafactorSquareStep {};
 
-// y = x^2.
 template <typename T>
 struct AdafactorSquareUpdate {
   using Step = AdafactorSquareStep;
@@ -43,12 +41,11 @@ struct AdafactorSquareUpdate {
 
 struct AdafactorMeanStep {
   double factor = 1;          // of the sum: 1 / how many are summed
-  double beta2_decay = -0.8;  // the newest mean counts for update^beta2_decay
+  double beta2_decay = -0.8;  // the weight of the newest mean is update^beta2_decay
   std::int64_t update = 1;
   StepOnDevice on_device = {};
 };
 
-// average += update^beta2_decay * (factor * sum - average).
 template <typename T>
 struct AdafactorMeanUpdate {
   using Step = AdafactorMeanStep;
@@ -65,8 +62,8 @@ struct AdafactorMeanUpdate {
 };
 
 struct AdafactorQuotientStep {
-  double factor = 1;    // of the sum, likewise
-  double smallest = 0;  // mean that divides
+  double factor = 1;    // of the sum: 1 / how many are summed
+  double smallest = 0;  // lower bound of the divisor
 };
 
 // sum = average / max(factor * sum, smallest).
@@ -88,7 +85,7 @@ struct AdafactorQuotientUpdate {
 };
 
 struct AdafactorDirectionStep {
-  double epsilon = 0;  // the smallest root
+  double epsilon = 0;  // lower bound of the divisor
 };
 
 // second_moment = g / max(sqrt(second_moment), epsilon).
@@ -111,16 +108,16 @@ struct AdafactorDirectionUpdate {
 struct AdafactorStep {
   double learning_rate = 0;
   double weight_decay = 0;
-  double epsilon = 1e-3;  // the smallest root mean square of the weights
-  double clip = 1;        // the largest one of the direction
-  bool adapts = true;     // to the root mean square of the weights
+  double epsilon = 1e-3;  // lower bound of the root mean square of the weights
+  double clip = 1;        // upper bound of the root mean square of the direction
+  bool adapts = true;     // the rate is relative to the root mean square of the weights
   double count = 1;       // elements of the parameter
   std::int64_t update = 1;
   const UpdateSquares* squares = nullptr;  // of all of its weights, and of the direction
   StepOnDevice on_device = {};
 };
 
-// What the direction is multiplied by.
+// The factor of the direction.
 TRIREME_HOST_DEVICE double adafactor_rate(const AdafactorStep& step) {
   const double falling = 1 / std::sqrt(static_cast<double>(step.update));
   const double relative = step.learning_rate < falling ? step.learning_rate : falling;

@@ -13,14 +13,14 @@ struct AdamStep {
   double epsilon = 1e-8;
   double weight_decay = 0;
   bool decoupled = false;   // weight decay apart from the moments, as AdamW; otherwise added to the gradient
-  std::int64_t update = 1;  // how often these elements were updated, this time included
+  std::int64_t update = 1;  // number of updates of these elements, this one included
   double gradient_scale = 1;
   StepOnDevice on_device = {};
 };
 
 // Kingma, Ba 2015, arXiv 1412.6980, and Loshchilov, Hutter 2019, arXiv 1711.05101: w -= lr * m_hat / (sqrt(v_hat) + eps), as
-// torch.optim.Adam and AdamW. With `largest` (AMSGrad; Reddi et al. 2018, arXiv 1904.09237) the largest v so far stands for v;
-// null without.
+// torch.optim.Adam and AdamW. With AMSGrad (Reddi et al. 2018, arXiv 1904.09237) v_hat uses the largest v so far, which is kept
+// in `largest`; otherwise that plane is null.
 template <typename T>
 struct AdamUpdate {
   using Step = AdamStep;

@@ -7,15 +7,15 @@
 #include "trireme/device/device.hpp"
 #include "trireme/ops/update/adam.hpp"
 
-// Adam's passes over moments of 8 bits (Dettmers, Lewis, Shleifer, Zettlemoyer 2022, arXiv 2110.02861): a code for each
-// element, and for each block of a parameter the largest magnitude of each moment, which its codes are relative to.
+// Adam with moments of 8 bits (Dettmers, Lewis, Shleifer, Zettlemoyer 2022, arXiv 2110.02861). Each moment has a code for each
+// element, and for each block of a parameter the largest magnitude, which the codes are relative to.
 // src/ops/update/dynamic_codes.hpp has the codes.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-inline constexpr std::int64_t block_of_8bit = 256;  // elements; those of a parameter are counted from its first
+inline constexpr std::int64_t block_of_8bit = 256;  // elements; the first block of a parameter begins at its first element
 
-// Some neighbouring elements, and the blocks in which they lie.
+// The planes of neighbouring elements, and of the blocks that contain them.
 template <typename T>
 struct Adam8bitPlanes {
   const T* gradient;
@@ -26,18 +26,18 @@ struct Adam8bitPlanes {
   float* second_absmax;
 };
 
-// Updates elements that begin with a block; the last one may be shorter. The moments are those of AdamUpdate, in the type of
-// the weights until they are rounded to codes at the end of the step. T: float or double.
+// Updates `count` elements, of which the first one begins a block. The last block may be shorter. The moments are those of
+// AdamUpdate, in the type of the weights until they are rounded to codes at the end of the step. T: float or double.
 template <typename T, typename D = Cpu>
 TRIREME_EXPORT void adam_8bit(const AdamStep& step, std::size_t count, const Adam8bitPlanes<T>& planes, D = {});
 
-// A part of one block, whose other elements somebody else updates: absmax[0] and absmax[1] become the largest magnitudes that
-// the moments of this part will have. All else stays. A step that is skipped leaves them too.
+// For a part of one block, where another rank updates the rest: absmax[0] and absmax[1] become the largest magnitudes that the
+// moments of this part will have. Nothing else is changed. A skipped step does not write absmax either.
 template <typename T, typename D = Cpu>
 TRIREME_EXPORT void measure_adam_8bit(const AdamStep& step, std::size_t count, const Adam8bitPlanes<T>& planes, float* absmax,
                                       D = {});
 
-// Then its update, by the pairs that the `parts` of its block have measured.
+// Updates such a part. absmax[2 * parts]: the pairs that measure_adam_8bit() made for all parts of the block.
 template <typename T, typename D = Cpu>
 TRIREME_EXPORT void adam_8bit_part(const AdamStep& step, std::size_t count, const Adam8bitPlanes<T>& planes,
                                    const float* absmax, std::int64_t parts, D = {});

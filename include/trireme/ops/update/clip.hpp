@@ -10,15 +10,15 @@ namespace trireme TRIREME_EXPORT {
 namespace ops {
 
 struct ClipStep {
-  double limit = std::numeric_limits<double>::infinity();  // of a magnitude
-  double clip_norm = 0;                                    // of the gradients whose squares are added up there; 0: no limit
+  double limit = std::numeric_limits<double>::infinity();  // limit of each element's magnitude
+  double clip_norm = 0;                                    // limit of the gradient norm; 0: no limit
   const StepTotals* totals = nullptr;
   double gradient_scale = 1;
   StepOnDevice on_device = {};
 };
 
 // gradient = gradient_scale * gradient, times clip_norm / norm where the norm is larger, as torch.nn.utils.clip_grad_norm_;
-// then not outside [-limit, limit]. nan stays nan.
+// then clamped to [-limit, limit]. nan stays nan.
 template <typename T>
 struct ClipUpdate {
   using Step = ClipStep;

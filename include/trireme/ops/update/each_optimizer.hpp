@@ -19,8 +19,8 @@
 #include "trireme/ops/update/sgd.hpp"
 
 // Every optimizer, as X(name, Name, ...): its formula ops::NameUpdate, its class optim::Name with optim::NameOptions, and the
-// name by which optim::make_optimizer knows it. The passes on every device, their instantiations and the names are made of this
-// list.
+// name by which optim::make_optimizer knows it. The passes on every device, their instantiations and the names are generated
+// from this list.
 #define TRIREME_EACH_OPTIMIZER(X, ...) \
   X(sgd, Sgd, __VA_ARGS__)             \
   X(adam, Adam, __VA_ARGS__)           \
@@ -35,7 +35,7 @@
   X(muon, Muon, __VA_ARGS__)           \
   X(adafactor, Adafactor, __VA_ARGS__)
 
-// All formulas: also those of optimizers that have no name, and those that are no optimizer's.
+// All formulas: those above, and those that belong to an optimizer without a name, or to no optimizer.
 #define TRIREME_EACH_FORMULA(X, ...)                     \
   TRIREME_EACH_OPTIMIZER(X, __VA_ARGS__)                 \
   X(schedule_free_adamw, ScheduleFreeAdamW, __VA_ARGS__) \

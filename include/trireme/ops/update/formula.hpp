@@ -9,21 +9,22 @@
 #include "trireme/ops/update/step_scalars.hpp"
 
 // The formula of an optimizer is a struct template in a header beside this one: NameUpdate<T> has the scalars of a step,
-// rounded to the element type once, and updates one element. Vector code for the CPU and kernels for GPUs are made of it.
+// rounded to the element type once, and updates one element. The loops of the CPU and the kernels of a GPU are generated from
+// it.
 //
-//   using Step = NameStep;                       what it is told of the step: on_device, and what resolved() reads
+//   using Step = NameStep;                       the options of a step: on_device, and the fields that resolved() reads
 //   using Planes = ops::Planes<const T, T, ...>; of gradient, weight and state
 //   explicit NameUpdate(const NameStep& step);
 //   void operator()(const T& gradient, T& weight, ...) const;
 //
-// A plane of Optional<T> may be null: then the formula gets NotKept. Where a step needs one that is null, lacking(step, planes)
-// names it; it returns null where nothing is missing.
+// A plane of Optional<T> may be null: then the formula gets NotKept. lacking(step, planes) returns the name of a null plane
+// that the step needs, or null if none is missing.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
 TRIREME_HOST_DEVICE bool is_skipped(const StepOnDevice& step) { return step.scalars != nullptr && step.scalars->skipped; }
 
-// The step with what is read of it where it runs.
+// The step, combined with the numbers that on_device points to.
 template <typename Step>
 TRIREME_HOST_DEVICE Step resolved(Step step) {
   const auto [scalars, updates] = step.on_device;
@@ -34,7 +35,7 @@ TRIREME_HOST_DEVICE Step resolved(Step step) {
   return step;
 }
 
-// What a moving average with this beta, begun at zero, is too small by after so many updates.
+// 1 - beta^updates: the factor by which a moving average that started at 0 is too small.
 TRIREME_HOST_DEVICE double bias_correction(double beta, std::int64_t updates) {
   return 1 - std::pow(beta, static_cast<double>(updates));
 }

@@ -20,11 +20,11 @@ struct LambStep {
   double min_norm = 0;  // |w| is clamped to [min_norm, max_norm]
   double max_norm = std::numeric_limits<double>::infinity();
   double max_trust_ratio = std::numeric_limits<double>::infinity();  // of |w| / |u|
-  const UpdateSquares* squares = nullptr;  // of the whole parameter: the rate is multiplied by |w| / |u|; null: it is not
+  const UpdateSquares* squares = nullptr;  // of the whole parameter, for the trust ratio |w| / |u|; null: the ratio is 1
   StepOnDevice on_device = {};
 };
 
-// What the norms of a parameter multiply its rate by; 1 where a norm is 0.
+// The factor of a parameter's learning rate; 1 if a norm is 0.
 TRIREME_HOST_DEVICE double trust_ratio(const LambStep& step) {
   if (step.squares == nullptr) return 1;
   const double norm = std::sqrt(step.squares->weight);
@@ -63,7 +63,7 @@ struct LambUpdate {
     return first * inverse_bias_correction1 / (math::square_root(second) * inverse_root_bias_correction2 + epsilon) +
            weight_decay * weight;
   }
-  // Moves the moments; the update is what the squares are of.
+  // Moves the moments and returns the update u, for UpdateSquares.
   TRIREME_HOST_DEVICE T measured(const T& gradient, const T& weight, T& first_moment, T& second_moment) const {
     T first = first_moment;
     T second = second_moment;

@@ -14,10 +14,10 @@ struct LossScaleRules {
   std::int64_t growth_interval = 2000;
 };
 
-// The loss scale of float16 and what decides over it: the state machine of torch.cuda.amp.GradScaler.
+// The loss scale of float16 and the counters that its updates need, as in torch.cuda.amp.GradScaler.
 struct LossScale {
-  double scale = 1;                 // a float's value
-  std::int64_t growth_tracker = 0;  // steps since it changed
+  double scale = 1;                 // a value of type float
+  std::int64_t growth_tracker = 0;  // updates without overflow since the scale changed
   std::int64_t skipped_steps = 0;
   std::int64_t overflows = 0;  // since the last update()
 

@@ -10,7 +10,6 @@ struct AverageStep {
   double rate = 0;
 };
 
-// average += rate * (value - average).
 template <typename T>
 struct AverageUpdate {
   using Step = AverageStep;

@@ -16,8 +16,8 @@ struct MuonMomentumStep {
   StepOnDevice on_device = {};
 };
 
-// buffer = momentum * buffer + (1 - momentum) * g; the direction is the buffer, or with Nesterov's momentum that of the next
-// step.
+// buffer = momentum * buffer + (1 - momentum) * g; the direction is the buffer; with Nesterov's momentum it is momentum *
+// buffer + (1 - momentum) * g.
 template <typename T>
 struct MuonMomentumUpdate {
   using Step = MuonMomentumStep;
@@ -43,8 +43,8 @@ struct MuonMomentumUpdate {
 };
 
 struct UnitNormStep {
-  const UpdateSquares* squares = nullptr;  // whose `update` is the sum over all elements
-  double epsilon = 1e-7;                   // the smallest norm
+  const UpdateSquares* squares = nullptr;  // its `update` is the sum over all elements
+  double epsilon = 1e-7;                   // lower bound of the norm
 };
 
 // x /= |x|.

@@ -24,7 +24,7 @@ TRIREME_HOST_DEVICE double momentum_of(const NadamStep& step, std::int64_t updat
   return step.beta1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(update) * step.momentum_decay));
 }
 
-// The product of the momenta so far. Where it is so small that 1 minus it rounds to 1, the rest is left out.
+// The product of the momenta of all updates so far. The loop stops when the product is so small that 1 - product rounds to 1.
 TRIREME_HOST_DEVICE double momentum_product(const NadamStep& step) {
   const double factor = std::pow(0.96, step.momentum_decay);
   double power = 1;
@@ -47,7 +47,7 @@ struct NadamUpdate {
   T gradient_decay;  // weight decay that is added to the gradient
   Moments<T> moments;
   T weight_factor;  // 1 - learning_rate * weight_decay, where that is decoupled
-  T gradient_rate;  // the learning rate's parts of the gradient and of the first moment
+  T gradient_rate;  // the learning rates of the gradient and of the first moment
   T moment_rate;
   T inverse_root_bias_correction2;
   T epsilon;

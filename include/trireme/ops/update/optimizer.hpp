@@ -7,15 +7,15 @@
 #include "trireme/ops/update/step_scalars.hpp"
 
 // The passes of the optimizers over a range of the flat store: every element is read and written once. All pointers are to
-// `count` elements; gradient_scale multiplies every gradient first (clipping, averaging). What a step names in on_device is
-// read when the pass runs.
+// `count` elements; gradient_scale multiplies every gradient first (clipping, averaging). The numbers that a step's on_device
+// points to are read when the pass runs.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
 struct LambStep;
 
-// Updates every element by a formula (ops/update/formula.hpp) of those in ops/update/each_optimizer.hpp. Planes that its
-// variant does not keep are null.
+// Updates every element by one of the formulas (ops/update/formula.hpp) in ops/update/each_optimizer.hpp. Planes that the
+// optimizer's variant does not keep are null.
 template <typename Update, typename D = Cpu>
 TRIREME_EXPORT void update_elements(const typename Update::Step& step, std::size_t count, const typename Update::Planes& planes,
                                     D = {});
@@ -25,7 +25,7 @@ template <typename T, typename D = Cpu>
 TRIREME_EXPORT void lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
                                  const LambStep& step, UpdateSquares* squares, D = {});
 
-// LARS' first pass: *squares += the sums of the squares of w and of the gradient as it is, in double.
+// LARS' first pass: *squares += the sums of the squares of w and of the gradient (without gradient_scale), in double.
 template <typename T, typename D = Cpu>
 TRIREME_EXPORT void lars_squares(const T* weight, const T* gradient, std::size_t count, UpdateSquares* squares, D = {});
 

@@ -11,11 +11,11 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Marks elements of a plane that only some variants of an optimizer keep: its pointer may be null.
+// Marks a plane that only some variants of an optimizer keep: its pointer may be null.
 template <typename T>
 struct Optional {};
 
-// What a formula gets instead of an element that is not kept.
+// Passed to a formula in place of the elements of a null plane.
 struct NotKept {
   TRIREME_HOST_DEVICE NotKept& operator[](auto) { return *this; }
 };
@@ -62,12 +62,12 @@ class PlanesAt<std::index_sequence<Index...>, Elements...> : PlaneAt<Index, Elem
     return static_cast<const typename Part<I>::Plane&>(*this).plane;
   }
 
-  // From these elements on.
+  // The planes from element `first` on.
   TRIREME_HOST_DEVICE PlanesAt from(std::int64_t first) const {
     return PlanesAt((plane<Index>() == nullptr ? nullptr : plane<Index>() + first)...);
   }
 
-  // Calls call(plane...) with NotKept for those that are null.
+  // Calls call(plane...), with NotKept for planes that are null.
   template <typename Call, typename... Found>
   [[gnu::always_inline]] auto visit(const Call& call, Found... found) const {
     constexpr std::size_t next = sizeof...(Found);
@@ -82,7 +82,7 @@ class PlanesAt<std::index_sequence<Index...>, Elements...> : PlaneAt<Index, Elem
   }
 };
 
-// Planes of equal length, in the order in which a formula gets their elements: const T where it only reads.
+// Planes of equal length, in the order in which a formula gets their elements. Planes that it only reads are const T.
 template <typename... Elements>
 using Planes = PlanesAt<std::index_sequence_for<Elements...>, Elements...>;
 

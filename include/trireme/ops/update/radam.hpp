@@ -18,7 +18,7 @@ struct RadamStep {
   StepOnDevice on_device = {};
 };
 
-// What the variance of the adaptive step is rectified by; 0 where the second moment is of too few updates to tell it.
+// The factor that rectifies the variance of the adaptive step; 0 after too few updates to estimate the second moment.
 TRIREME_HOST_DEVICE double rectification(double beta2, std::int64_t update) {
   const auto updates = static_cast<double>(update);
   const double limit = 2 / (1 - beta2) - 1;
@@ -27,8 +27,8 @@ TRIREME_HOST_DEVICE double rectification(double beta2, std::int64_t update) {
   return std::sqrt((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length));
 }
 
-// Liu et al. 2020, arXiv 1908.03265, as torch.optim.RAdam: Adam's step times the rectification, or momentum alone where that is
-// 0.
+// Liu et al. 2020, arXiv 1908.03265, as torch.optim.RAdam: Adam's step times the rectification, or momentum alone if the
+// rectification is 0.
 template <typename T>
 struct RadamUpdate {
   using Step = RadamStep;
@@ -39,7 +39,7 @@ struct RadamUpdate {
   Moments<T> moments;
   T weight_factor;  // 1 - learning_rate * weight_decay, where that is decoupled
   bool adapts;      // by the second moment
-  T step_size;      // learning_rate / bias_correction1, times what makes the adaptive step
+  T step_size;      // learning_rate / bias_correction1, times the rectification if the step adapts
   T epsilon;
 
   TRIREME_HOST_DEVICE explicit RadamUpdate(const RadamStep& step)

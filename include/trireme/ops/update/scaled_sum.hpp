@@ -11,7 +11,6 @@ struct ScaledSumStep {
   double y_factor = 1;
 };
 
-// y = x_factor * x + y_factor * y.
 template <typename T>
 struct ScaledSumUpdate {
   using Step = ScaledSumStep;

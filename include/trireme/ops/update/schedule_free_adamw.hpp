@@ -18,12 +18,12 @@ struct ScheduleFreeAdamWStep {
   StepOnDevice on_device = {};
 };
 
-// The share of the learning rate in this update: it rises in a line.
+// The fraction of the learning rate that this update uses: it rises linearly during the warmup.
 TRIREME_HOST_DEVICE double warmed_up(const ScheduleFreeAdamWStep& step) {
   return step.update < step.warmup ? static_cast<double>(step.update) / static_cast<double>(step.warmup) : 1;
 }
 
-// The weight of this update in the average: its squared rate, of those of all updates so far.
+// The weight of this update in the average: its squared learning rate, divided by the sum of those of all updates so far.
 TRIREME_HOST_DEVICE double share_of_average(const ScheduleFreeAdamWStep& step) {
   const auto rising = static_cast<double>(step.update < step.warmup ? step.update : step.warmup);
   const auto warmup = static_cast<double>(step.warmup > 0 ? step.warmup : 1);
@@ -33,7 +33,7 @@ TRIREME_HOST_DEVICE double share_of_average(const ScheduleFreeAdamWStep& step) {
 }
 
 // Defazio et al. 2024, arXiv 2405.15682, algorithm 1: z takes AdamW's steps without momentum, x is the average of z, and
-// gradients are those of y = (1 - beta1) * z + beta1 * x. The weights are y, and the plane is z - y, of which x = y - (1 /
+// gradients are those of y = (1 - beta1) * z + beta1 * x. The weights are y, and the plane `offset` is z - y, so x = y - (1 /
 // beta1 - 1) * (z - y).
 template <typename T>
 struct ScheduleFreeAdamWUpdate {

@@ -12,7 +12,7 @@ struct SgdStep {
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;
-  std::int64_t update = 1;  // the first one starts the momentum buffer as the gradient, as torch.optim.SGD
+  std::int64_t update = 1;  // the first one sets the momentum buffer to the gradient, as torch.optim.SGD
   double gradient_scale = 1;
   StepOnDevice on_device = {};
 };

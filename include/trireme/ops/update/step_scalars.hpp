@@ -4,26 +4,26 @@
 
 #include "trireme/core/export.hpp"
 
-// What the passes of the optimizers are told of a step, besides what each is told alone.
+// The arguments of a step that the passes of all optimizers share.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// What of a step a GPU decides, or the host tells it from step to step: kernels read it from the GPU's memory, so that a step
-// can be recorded once and launched many times.
+// Numbers of a step that kernels read from the GPU's memory, so that a step can be captured in a graph once and launched many
+// times. The GPU computes them, or the host writes them before each step.
 struct StepScalars {
   double learning_rate = 1;
   double gradient_scale = 1;
   bool skipped = false;  // weights and state stay as they are
 };
 
-// Where a GPU finds them. Null: there is nothing to be read.
+// Pointers to them in the GPU's memory. Null: there is nothing to read.
 struct StepOnDevice {
-  const StepScalars* scalars = nullptr;   // learning rate and gradient scale are multiplied by its
-  const std::int64_t* updates = nullptr;  // the number of the update, instead of the step's
+  const StepScalars* scalars = nullptr;   // multiply the step's learning rate and gradient scale
+  const std::int64_t* updates = nullptr;  // replaces the step's `update`
 };
 
-// Sums of squares of a parameter's weights, or of some of them, and of what LAMB and LARS compare with them: of doubles alone,
-// a group can reduce it.
+// Sums of squares of some or all weights of a parameter, and of the update (LAMB) or gradient (LARS) that is compared with
+// them. All fields are doubles, so that ranks can reduce it.
 struct UpdateSquares {
   double weight = 0;
   double update = 0;

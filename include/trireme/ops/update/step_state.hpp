@@ -8,12 +8,12 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// What an optimizer keeps in a GPU's memory.
+// The state of an optimizer's steps in a GPU's memory.
 struct StepState {
-  StepScalars scalars = {};  // whose learning rate the host writes
-  StepScalars clipped = {};  // the same for gradients that a ClipUpdate has multiplied by their scale
-  bool diverged = false;     // the step is skipped because it is not finite
-  std::int64_t skipped = 0;  // such steps
+  StepScalars scalars = {};  // the host writes the learning rate
+  StepScalars clipped = {};  // the same, for gradients that a ClipUpdate has multiplied by their scale: gradient_scale is 1
+  bool diverged = false;     // the step is skipped because its loss or norm is not finite
+  std::int64_t skipped = 0;  // number of such steps
 };
 
 }  // namespace ops
