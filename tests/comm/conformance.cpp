@@ -84,6 +84,27 @@ void check_reductions(const Group& world) {
   }
 }
 
+// A NaN on any one rank is in the result.
+template <typename T>
+void check_nan(const Group& world) {
+  if (!world.memory()->on_host()) return;  // NCCL may drop it
+  for (const std::size_t count : counts) {
+    std::vector<T> data(count);
+    for (const ReduceOp op : ops) {
+      fill(std::span(data), world.rank());
+      const auto ranks = static_cast<std::size_t>(world.size());
+      for (std::size_t i = 0; i < count; ++i) {
+        if (i % (ranks + 1) == static_cast<std::size_t>(world.rank())) data[i] = static_cast<T>(std::nanf(""));
+      }
+      world.all_reduce(std::span(data), op, "with nan").wait_on_host();
+      for (std::size_t i = 0; i < count; ++i) {
+        expect((data[i] != data[i]) == (i % (ranks + 1) != ranks), "op {} element {} of {}: got {}", static_cast<int>(op), i, count,
+               static_cast<float>(data[i]));
+      }
+    }
+  }
+}
+
 template <typename T>
 void check_copies(const Group& world) {
   for (const bool shared : {true, false}) {
@@ -294,6 +315,8 @@ const std::vector<ConformanceCase>& all_cases() {
         {"int32 reductions", check_reductions<std::int32_t>},
         {"int64 reductions", check_reductions<std::int64_t>},
         {"uint64 reductions", check_reductions<std::uint64_t>},
+        {"float32 nan", check_nan<float>},
+        {"bfloat16 nan", check_nan<bfloat16>},
         {"float32 copies", check_copies<float>},
         {"uint8 copies", check_copies<std::uint8_t>},
         {"own and shared memory mixed", check_mixed_memory},

@@ -363,5 +363,8 @@ TEST_CASE("an optimizer made by name has options of its own unless they are give
   CHECK(setting("sgd", "momentum", {}) == "0");
   CHECK(setting("sgd", "momentum", {.beta1 = 0.9}) == "0.9");
   CHECK(setting("lars", "momentum", {}) == "0.9");
+  CHECK(setting("muon", "nesterov", {}) == "on");
+  CHECK(setting("muon", "nesterov", {.nesterov = false}) == "off");
+  CHECK(setting("sgd", "nesterov", {}) == "off");
   CHECK(setting("rmsprop", "smoothing", {}) == "0.99");
 }

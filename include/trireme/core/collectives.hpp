@@ -17,7 +17,7 @@ namespace trireme TRIREME_EXPORT {
 
 // fixed_sum adds in a fixed tree over the ranks, ((0 + 1) + (2 + 3)) + ..., so the result has the same bits for every backend
 // and division into nodes. It sends one sum per node only if all nodes hold the same power of two of consecutive ranks;
-// otherwise it sends every rank's elements.
+// otherwise it sends every rank's elements. min and max of elements with a NaN are NaN (NCCL's ranks may drop it).
 enum class ReduceOp : std::uint8_t { sum, min, max, mean, fixed_sum };
 std::string_view name_of(ReduceOp op);
 

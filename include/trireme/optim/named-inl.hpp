@@ -26,7 +26,7 @@ Options options_of(const NamedOptions& named) {
     options.beta2 = named.beta2.value_or(options.beta2);
   }
   if constexpr (requires { options.momentum; }) options.momentum = named.beta1.value_or(options.momentum);
-  if constexpr (requires { options.nesterov; }) options.nesterov = named.nesterov;
+  if constexpr (requires { options.nesterov; }) options.nesterov = named.nesterov.value_or(options.nesterov);
   if constexpr (requires { options.epsilon; }) options.epsilon = named.epsilon.value_or(options.epsilon);
   if constexpr (requires { options.smoothing; }) options.smoothing = named.beta2.value_or(options.smoothing);
   return options;

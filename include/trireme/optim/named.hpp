@@ -20,7 +20,7 @@ struct NamedOptions {
   // Decay of the second moment; for Lion of the momentum, for RMSprop and Adadelta the smoothing.
   std::optional<double> beta2 = {};
   std::optional<double> epsilon = {};
-  bool nesterov = false;  // only for sgd and muon
+  std::optional<bool> nesterov = {};  // only for sgd and muon
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
 };

@@ -16,16 +16,17 @@ struct Sum {
     return a + b;
   }
 };
+// A NaN stays, whichever of the two has it: the result must not depend on the order of ranks.
 struct Min {
   template <typename T>
   [[gnu::always_inline]] static T combine(T a, T b) {
-    return b < a ? b : a;
+    return b < a || b != b ? b : a;
   }
 };
 struct Max {
   template <typename T>
   [[gnu::always_inline]] static T combine(T a, T b) {
-    return a < b ? b : a;
+    return a < b || b != b ? b : a;
   }
 };
 
