@@ -1,5 +1,5 @@
-// Trains a model of language on text, tokens or conversations, from nothing or from a folder of transformers, on one rank or on
-// many: see train_lm --help and docs/train_lm.md.
+// Trains a language model on text, tokens or conversations, from scratch or from a folder of transformers, on one rank or many:
+// see train_lm --help and docs/train_lm.md.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,7 +23,7 @@ void check(const LmRecipe& recipe) {
   require(recipe.chat_template.empty() || recipe.tokens == "instructions",
           "--chat-template {} is for conversations: give --tokens instructions with it", recipe.chat_template);
   require(!recipe.packing || recipe.tokens == "instructions",
-          "--packing is for conversations: give --tokens instructions with it; other tokens fill their sequences anyhow");
+          "--packing is for conversations: give --tokens instructions with it; other tokens always fill their sequences");
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ void LmRecipe::add_to(trainer::CommandLine& line) {
            fmt::format("how a conversation becomes a text: {}; not given: that of the model's folder, where it is one of these",
                        fmt::join(tokenizers::ChatTemplate::names(), ", ")));
   line.add("packing", packing,
-           "a sequence holds as many whole conversations as fit, each learnt as if alone, rather than one and padding");
+           "put as many whole conversations into a sequence as fit, each learnt as if alone, instead of one and padding");
   line.add("tokenizer", tokenizer,
            "of texts and conversations: byte: every byte is a token; a folder of transformers, or its tokenizer.json or "
            "tokenizer.model; not given: "
