@@ -1,4 +1,4 @@
-// A first model: which points of a square lie in a circle? It learns from a table of numbers of its own.
+// A first model: which points of a square lie in a circle? It learns from a table of numbers that the program makes.
 // Run it alone, by mpirun -n 4, or with --backend thread --ranks 2: the printed loss is the same. --help lists more.
 #include <trireme/trireme.hpp>
 using namespace trireme;
@@ -24,13 +24,13 @@ data::Table points() {
 
 void train(trainer::Run& run) {
   const auto [training, test] = points().split({.test = 0.2});
-  Net net(run.context());  // where its layers lie, and the seed of their first values
+  Net net(run.context());  // the context has the ranks that share the model, and the seed of its initial values
   optim::AdamW optimizer(net, {.learning_rate = 0.01});
   run.add(net, optimizer);                         // from now on all ranks hold the same values
   const data::Loader rows(training, run.batch());  // this rank's part of every batch
   for (auto& step : run.steps(rows)) {
     for (const auto& batch : step.batches()) {
-      step.backward(batch, [&] { return cross_entropy(net.forward(batch), batch.labels); });  // gradients travel meanwhile
+      step.backward(batch, [&] { return cross_entropy(net.forward(batch), batch.labels); });  // gradients are reduced meanwhile
     }
     step.update(optimizer);
     if (!run.due(Epochs{5})) continue;

@@ -1,4 +1,4 @@
-// Your own data: a classifier of the rows of a CSV file, which goes on where it was after Ctrl-C.
+// Your own data: classifies the rows of a CSV file. After Ctrl-C the next call resumes the training.
 // build/release/bin/02_your_data --csv examples/flowers.csv, or the same by mpirun -n 4.
 #include <trireme/trireme.hpp>
 using namespace trireme;

@@ -1,5 +1,5 @@
 // Your own images: a convolutional network on folders of PNG or JPEG files, one folder for each class.
-// 03_images --images shapes, where shapes/training/circle/1.png, shapes/test/square/7.png and so on lie.
+// Run 03_images --images shapes, with files such as shapes/training/circle/1.png and shapes/test/square/7.png.
 #include <trireme/trireme.hpp>
 using namespace trireme;
 

@@ -1,10 +1,10 @@
-// Layers of your own: parameters with first values, a module of modules, a list of these, and a part that does not learn.
+// Layers of your own: parameters with initial values, modules in modules, a list of modules, and a frozen layer.
 // Run it in the repository's folder, alone or by mpirun -n 2.
 #include <trireme/trireme.hpp>
 using namespace trireme;
 
-// Down to `narrow` numbers and up again by the same matrix: relu(x W^T) W + bias. It starts near zero, so that a block with it
-// starts as x itself.
+// Maps x to `narrow` numbers and back with the same matrix: relu(x W^T) W + bias. Its initial output is near zero, so that a
+// block returns nearly x at first.
 struct Bottleneck : nn::Module<Float32> {
   Bottleneck(const Module& parent, std::string_view name, std::int64_t width, std::int64_t narrow)
       : Module(parent, name),
@@ -27,7 +27,7 @@ struct Block : nn::Module<Float32> {
 };
 
 struct Net : nn::Module<Float32> {
-  explicit Net(const ModelContext& context) : Module(context) { features.weight.freeze(); }  // it keeps its first values
+  explicit Net(const ModelContext& context) : Module(context) { features.weight.freeze(); }  // it keeps its initial values
   Value forward(const data::Rows& rows) const {
     Stream x = tanh(features.forward(rows.x));
     for (std::size_t block = 0; block < blocks.size(); ++block) x = blocks[block].forward(x);

@@ -1,7 +1,7 @@
-// Validation and checkpoints, without a loop: fit() trains until five validations have brought nothing better, and ends with
-// the best values. Run it in the repository's folder, stop it by Ctrl-C, and call it again, by mpirun -n 4 too: it goes on.
-// What goes on: the model, the optimizer's moments, the place in the data, random numbers, and how validations went. What is
-// new: the number of ranks, and what the command line says of --until, --clip or --warmup, which it then tells.
+// Validation and checkpoints without a loop: fit() trains until five validations in a row bring no improvement, and ends with
+// the best values. Run it in the repository's folder, stop it by Ctrl-C and call it again, also by mpirun -n 4: it resumes. A
+// checkpoint restores the model, the optimizer's moments, the place in the data, random numbers and the validations. The number
+// of ranks may change, and so may --until, --clip and --warmup, which the run then prints.
 #include <trireme/trireme.hpp>
 using namespace trireme;
 

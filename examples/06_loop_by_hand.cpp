@@ -1,5 +1,5 @@
-// The loop of 02 by hand, for who wants to see or change each part of it: the same bits. parallel::Step and Checkpoints are all
-// that it needs; no command line, no signals, no metrics. Run it in the repository's folder, alone or by mpirun -n 4.
+// The loop of 02 by hand, to see or change each part of it; the weights get the same bits. It needs only parallel::Step and
+// Checkpoints: no command line, signals or metrics. Run it in the repository's folder, alone or by mpirun -n 4.
 #include <cstdio>
 #include <trireme/trireme.hpp>
 using namespace trireme;

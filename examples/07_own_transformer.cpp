@@ -1,9 +1,9 @@
-// A transformer of your own, with attention and MLP side by side, in three dimensions: two ranks divide the list of layers, two
-// each layer, and what is left are replicas. Alone, or mpirun -n 4 07_own_transformer --pipeline-parallel 2 --tensor-parallel 2
+// A transformer of your own, with attention and MLP side by side, and data, pipeline and tensor parallelism. Run it alone, or
+// by mpirun -n 4 07_own_transformer --pipeline-parallel 2 --tensor-parallel 2; with 8 ranks there are two replicas.
 #include <trireme/trireme.hpp>
 using namespace trireme;
 
-constexpr std::int64_t length = 64;  // tokens that it sees
+constexpr std::int64_t length = 64;  // tokens of its context
 constexpr std::int64_t width = 64;
 
 struct Block : nn::Module<Float32> {

@@ -9,7 +9,7 @@ struct SquaredRelu {  // y = max(x, 0)^2, dy/dx = 2 max(x, 0). So et al. 2021, a
     std::ranges::transform(x.span(), y.data(), [](float value) { return value > 0 ? value * value : 0; });
   }
   void backward(const Tensor<float>& dy, const Tensor<float>& x, const Gradient<float>& dx) const {
-    dx.contribute([&](Tensor<float>& sum, bool accumulate) {  // to what others have contributed, if they have
+    dx.contribute([&](Tensor<float>& sum, bool accumulate) {  // accumulate: adds to what other operations contributed
       for (std::int64_t index = 0; index < sum.numel(); ++index) {
         sum.data()[index] = (accumulate ? sum.data()[index] : 0) + 2 * std::max(x.data()[index], 0.0F) * dy.data()[index];
       }
@@ -36,7 +36,7 @@ struct Lion final : optim::Optimizer<Float32> {
 
 struct Net : nn::Module<Float32> {
   using Module::Module;
-  Value forward(const data::Rows& rows) const {  // for elements alone an expression is enough: map() differentiates it
+  Value forward(const data::Rows& rows) const {  // an elementwise function needs only an expression: map() differentiates it
     return output.forward(map([](auto value) { return value / (1 + value); }, squared_relu(hidden.forward(rows.x))));
   }
   Linear hidden{*this, "hidden", {.in = 4, .out = 32}}, output{*this, "output", {.in = 32, .out = 4}};

@@ -1,5 +1,5 @@
-// A compression of gradients of your own: only signs travel between ranks, with one scale for each parameter; what they leave
-// out is added to the next step's gradient (1-bit SGD, Seide et al. 2014). In the repository's folder: mpirun -n 2.
+// A compression of your own: ranks send only the signs of their gradients and one scale per parameter. The error is added to
+// the next step's gradient (1-bit SGD, Seide et al. 2014). Run it in the repository's folder by mpirun -n 2.
 #include <bit>
 #include <cmath>
 #include <map>
@@ -12,7 +12,7 @@ struct Signs final : parallel::CommunicationHook {
     for (const ParameterInfo& parameter : parameters) errors[parameter.name] = Tensor<float>::zeros(parameter.shape);
   }
   parallel::HookTask reduce(parallel::GradientBucket& bucket) override {
-    std::vector<std::uint32_t> mine, all;  // for each gradient its scale, then 32 signs a word
+    std::vector<std::uint32_t> mine, all;  // for each gradient its scale, then 32 signs per word
     for (const auto& [name, gradient] : bucket.gradients()) {
       const std::span<float> values = gradient.span(), error = errors.at(name).span();
       float scale = 0;
@@ -27,7 +27,7 @@ struct Signs final : parallel::CommunicationHook {
     }
     co_await bucket.all_gather(mine, all);  // backward goes on meanwhile
     for (const auto& [name, gradient] : bucket.gradients()) std::ranges::fill(gradient.span(), 0.0F);
-    for (auto word = all.begin(); word != all.end();)  // rank after rank
+    for (auto word = all.begin(); word != all.end();)  // the messages of all ranks
       for (const auto& [name, gradient] : bucket.gradients()) {
         const float scale = std::bit_cast<float>(*word++);
         for (std::size_t index = 0; index < gradient.span().size(); ++index)
@@ -47,7 +47,7 @@ struct Net : nn::Module<Float32> {
 
 int train(const Group& world) {
   parallel::CompressionOptions signs{.hook = [] { return std::make_shared<Signs>(); }, .only_if_faster = false};
-  signs.between = parallel::CompressionBetween::ranks;  // not of nodes, which sum theirs first
+  signs.between = parallel::CompressionBetween::ranks;  // with `nodes` the ranks of a node would sum their gradients first
   trainer::Run run(world,
                    {.until = Epochs{15}, .parallel = {.sum = parallel::Hooked{signs}}, .process = {.standard_output = true}});
   Net net(run.context());

@@ -32,7 +32,7 @@ void train(trainer::Run& run) {
   Mlp generator(run.context(), 4, 2), discriminator(run.context(), 2, 1);
   optim::Adam of_generator(generator, {.learning_rate = 0.004, .beta1 = 0.5});
   optim::Adam of_discriminator(discriminator, {.learning_rate = 0.004, .beta1 = 0.5});
-  run.add(generator, of_generator, "generator.");  // the first one is that of run.steps()
+  run.add(generator, of_generator, "generator.");  // added first: run.steps() gives its steps
   run.add(discriminator, of_discriminator, "discriminator.");
   const data::Loader points(ring(), run.batch());
   const auto judged = [&](const Variable<float>& x, float real) {
@@ -45,7 +45,7 @@ void train(trainer::Run& run) {
         parallel::Step inner = run.begin(discriminator);
         inner.backward(batch, [&] { return add(judged(batch.x, 1), judged(fake.detach(), 0)); });
         inner.update(of_discriminator, run.update_options(of_discriminator));
-        const FrozenParameters frozen(discriminator);  // gradients go through it, to the generator
+        const FrozenParameters frozen(discriminator);  // gradients go through it to the generator only
         return judged(fake, 1);
       });
     }

@@ -1,5 +1,5 @@
-// Transfer learning: a model learns one task and is saved; another takes its lower layers, frozen, and learns a second task
-// with a new head, from few examples. Run it in the repository's folder, alone or by mpirun -n 2.
+// Transfer learning: a model learns one task and is saved. Another model takes its lower layers, frozen, and learns a second
+// task with a new head from few examples. Run it in the repository's folder, alone or by mpirun -n 2.
 #include <cstdio>
 #include <filesystem>
 #include <trireme/trireme.hpp>
@@ -23,7 +23,7 @@ double learn(const Group& world, Net& net, const data::TableSplit& tables) {
   trainer::Run run(world, {.until = Steps{150}});
   optim::AdamW optimizer(net, {.learning_rate = 0.01});
   const data::Loader rows(tables.training, run.batch());
-  trainer::fit(run, net, optimizer, rows);  // what has values keeps them at its start
+  trainer::fit(run, net, optimizer, rows);  // a model that has values keeps them
   return run.evaluate(net, tables.test, [](const auto& y, const auto& batch) { return accuracy(y, batch.labels); });
 }
 

@@ -1,5 +1,5 @@
-// Training inside a program that has MPI, arguments, signals and standard output for itself: it makes a Run by hand, which
-// takes none of them. What the run has to tell goes to the program's log, its metrics to a sink. Alone or by mpirun -n 2.
+// Training inside a program that uses MPI, arguments, signals and standard output itself. It makes a Run by hand, which leaves
+// them alone: its lines go to the program's log, its metrics to a sink. Run it alone or by mpirun -n 2.
 #include <mpi.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ struct LastLoss : monitor::Sink {
   double& loss;
 };
 
-data::Table measured() {  // what the program has computed: a wave
+data::Table measured() {  // the result of the simulation: a wave
   data::TableContent content{.feature_names = {"time"}};
   for (int point = 0; point < 256; ++point) {
     const float time = static_cast<float>(point) / 64 - 2;
@@ -31,14 +31,14 @@ data::Table measured() {  // what the program has computed: a wave
 
 int main(int argc, char** argv) {
   int threads = 0, rank = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &threads);  // the least that trireme needs
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &threads);  // the lowest level that trireme accepts
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   set_log_sink([rank](Severity, std::string_view line) {
     std::printf("[rank %d of the simulation] %.*s\n", rank, static_cast<int>(line.size()), line.data());
   });
 
   double loss = 0;
-  const int failed = launch(BackendKind::mpi, {}, [&](const Group& world) {  // MPI is initialised: it stays the program's
+  const int failed = launch(BackendKind::mpi, {}, [&](const Group& world) {  // MPI is initialised: trireme does not finalize it
     trainer::Run run(world, {.until = Epochs{40}});
     run.add_sink(std::make_unique<LastLoss>(loss));
     Net net(run.context());

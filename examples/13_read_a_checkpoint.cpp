@@ -1,5 +1,5 @@
-// What another program has trained: looks into a checkpoint of 05 without a model, then evaluates the model that it holds.
-//   05_checkpoints, then 13_read_a_checkpoint, alone or by mpirun -n 2, in the same folder.
+// Reads a checkpoint of another program, 05: prints its tensors without a model, then evaluates the model that it holds.
+// Run 05_checkpoints, then 13_read_a_checkpoint, alone or by mpirun -n 2, in the same folder.
 #include <cstdio>
 #include <cstring>
 #include <trireme/trireme.hpp>
@@ -19,7 +19,7 @@ void look_into(const Location& directory) {
   std::printf("model.output.bias is %s\n", to_string(bias).c_str());
 }
 
-struct Net : nn::Module<Float32> {  // the names of its layers say which tensors it takes
+struct Net : nn::Module<Float32> {  // the names of its layers select the tensors that it loads
   using Module::Module;
   Value forward(const data::Rows& rows) const { return output.forward(relu(hidden.forward(rows.x))); }
 
@@ -32,7 +32,7 @@ void evaluate(trainer::Run& run) {
   const data::Table flowers = data::read_csv("examples/flowers.csv", {.label = "class"});
   const data::TableSplit tables = flowers.split({.test = 0.3, .standardize = true});
   Net net(run.context());
-  run.add(net);  // without an optimizer: of the checkpoint it takes the model alone
+  run.add(net);  // without an optimizer: loads only the model from the checkpoint
   const auto right = [](const auto& y, const auto& batch) { return accuracy(y, batch.labels); };
   run.report({{"test_accuracy", run.evaluate(net, tables.test, right)}});
 }

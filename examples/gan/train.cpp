@@ -23,16 +23,18 @@ constexpr std::int64_t sample_columns = 8;
 
 void check(const trainer::Options& options) {
   const auto* plain = std::get_if<parallel::Plain>(&options.parallel.sum);
-  require(options.micro_batch_size == 0,
-          "--micro-batch-size is not for GANs, whose generator learns from the discriminator after its step: leave it out");
-  require(!std::holds_alternative<parallel::FixedBits>(options.parallel.sum), "--fixed-bits is not for GANs: leave it out");
+  require(
+      options.micro_batch_size == 0,
+      "a GAN takes no --micro-batch-size, since its generator learns from the discriminator after the discriminator's step: "
+      "leave it out");
+  require(!std::holds_alternative<parallel::FixedBits>(options.parallel.sum), "a GAN takes no --fixed-bits: leave it out");
   require(plain == nullptr || plain->tuning.profile.empty(),
-          "--bucket-profile holds the buckets of one model, and a GAN is two: leave it out");
+          "--bucket-profile holds the buckets of one model, and a GAN has two models: leave it out");
   require(options.mesh.pipeline == 1 && options.mesh.tensor == 1,
-          "--pipeline-parallel and --tensor-parallel are not for GANs, whose losses are of two models: leave them out");
+          "a GAN takes no --pipeline-parallel and --tensor-parallel, since its losses need both models: leave them out");
 }
 
-// [count, width], normal: a function of the seed and of each sample's number, whichever rank reads it.
+// Normal random numbers [count, width], a function of the seed, the stream and each sample's number, on any rank.
 Tensor<float> latent_vectors(std::uint64_t seed, std::string_view stream, std::int64_t first_sample, std::int64_t count,
                              std::int64_t width) {
   Tensor<float> latent({count, width});
@@ -44,7 +46,7 @@ Tensor<float> latent_vectors(std::uint64_t seed, std::string_view stream, std::i
   return latent;
 }
 
-// All ranks hold the same weights and running statistics; rank 0 makes the images.
+// Rank 0 makes the images: all ranks hold the same weights and running statistics.
 template <typename Generator>
 void write_samples(const trainer::Run& run, const GanRecipe& recipe, const Generator& generator) {
   if (recipe.samples.empty()) return;
@@ -59,7 +61,7 @@ void write_samples(const trainer::Run& run, const GanRecipe& recipe, const Gener
   run.world().agree(write, "write samples");
 }
 
-// While it trains: a full disk does not end the run. False: the images were not written, which is told once.
+// A full disk does not end the run. Returns false if the images were not written, and prints the first failure.
 template <typename Generator>
 bool try_to_write_samples(trainer::Run& run, const GanRecipe& recipe, const Generator& generator, bool& told) {
   try {
@@ -91,10 +93,10 @@ void play(trainer::Run& run, const GanRecipe& recipe, const data::ImageDataset& 
                        generator.store().num_elements(), discriminator.store().num_elements(), ranks_of(run),
                        loader.batch_size()));
   run.load();
-  write_samples(run, recipe, generator);  // a file that can't be written is found out before the first step
+  write_samples(run, recipe, generator);  // throws before the first step if the file can't be written
 
   bool told_of_samples = false;
-  std::optional<double> first_loss;  // of the discriminator; the run tells that of the generator
+  std::optional<double> first_loss;  // of the discriminator; the run reports the generator's
   double last_loss = 0;
   for (auto& step : run.steps(loader)) {
     for (const auto& batch : step.batches()) {

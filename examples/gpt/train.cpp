@@ -18,7 +18,7 @@ using namespace trireme;
 
 namespace {
 
-// Of the embedding, each block and the output layer; none where stages have equally many blocks. Collective.
+// The costs of the embedding, each block and the output layer; none if stages get equally many blocks. Collective.
 template <typename P, typename D>
 std::vector<double> layer_costs(trainer::Run& run, const GptRecipe& recipe, const models::GptOptions& model) {
   if (recipe.layer_costs != "measured" || run.mesh().pipeline().size() == 1) return given_layer_costs(recipe);

@@ -6,7 +6,7 @@
 
 #include "training/recipe.hpp"
 
-// What train_gpt can be told beside the options of a run.
+// The options of train_gpt beside those of a run.
 struct GptRecipe : Recipe {
   std::string tokenizer = "byte";
   int layers = 6;
@@ -21,7 +21,7 @@ struct GptRecipe : Recipe {
   void add_to(trireme::trainer::CommandLine& line);
 };
 
-// Of --layer-costs: the numbers, or none where it has a name.
+// The numbers of --layer-costs; none if it is "equal" or "measured".
 std::vector<double> given_layer_costs(const GptRecipe& recipe);
 
 // P: Float32, MixedBfloat16, MixedFloat16; D: where the model computes.

@@ -20,7 +20,8 @@ using trainer::Differs;
 
 namespace {
 
-// The same for all spellings: all-linear, names that all layers of this name share, or whole ones.
+// A text for the targets that does not depend on how they were spelled: all-linear, or names that all layers of this name
+// share, or full names.
 std::string targets_of(const Model& model) {
   std::map<std::string, std::vector<TargetableLayer::Part>> by_last_name;
   for (const TargetableLayer& layer : model.targetable()) {
@@ -45,7 +46,7 @@ std::string targets_of(const Model& model) {
 
 void AdapterRecipe::add_to(trainer::CommandLine& line, const std::string& init_of_model) {
   line.set_group("Adapters");
-  constexpr Differs allowed = Differs::allowed;  // what adapters are like is told by describe(), wherever it comes from
+  constexpr Differs allowed = Differs::allowed;  // describe() compares the adapters themselves
   line.add("lora", rank, "train LoRA adapters of this rank and leave the weights of --init as they are; 0: train all weights",
            allowed);
   line.add("lora_alpha", alpha, "what adapters add is scaled by this and divided by the rank", allowed);
@@ -134,7 +135,7 @@ std::string AdapterRecipe::about_parameters(const trainer::Run& run, Model& mode
   FlatStore& store = model.store();
   std::string about = fmt::format("{} parameters", store.num_elements());
   if (!is_given()) return about;
-  std::int64_t trained = 0;  // of this rank's layers, as a whole
+  std::int64_t trained = 0;  // elements of whole parameters, of this rank's layers
   for (int index = 0; index < store.num_parameters(); ++index) {
     const ParameterInfo& parameter = store.parameter(index);
     if (nn::is_of_adapter(parameter.name)) trained += parameter.placement.shape.numel();

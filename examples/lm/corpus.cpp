@@ -31,13 +31,13 @@ std::optional<std::int32_t> first_known(const tokenizers::Tokenizer& tokenizer, 
   return std::nullopt;
 }
 
-// Where the tokenizer lies; empty: nowhere.
+// The path of the tokenizer; empty for bytes.
 Location tokenizer_path(const LmRecipe& recipe) {
   if (recipe.tokenizer == "byte") return "";
   return recipe.tokenizer.empty() ? source_of(recipe) : Location(recipe.tokenizer);
 }
 
-// The one that the model came with, where it is known.
+// The chat template of the model's folder, if it is a known one.
 std::optional<std::string> template_of_folder(const LmRecipe& recipe, const tokenizers::Tokenizer& tokenizer) {
   const Location path = tokenizer_path(recipe);
   return path.empty() ? std::nullopt : tokenizers::ChatTemplate::known_in(path, tokenizer);
@@ -158,7 +158,7 @@ Masking masking_of(const LmRecipe& recipe, std::optional<tokenizers::Tokenizer> 
   if (!tokenizer && !source.empty() && tokenizers::has_tokenizer(source)) tokenizer = tokenizers::read_tokenizer(source);
   require(tokenizer.has_value(), "--tokens {} have no mask token: name the --tokenizer that they are of", recipe.tokens);
   Masking masking{.options = {.vocabulary = vocabulary, .seed = seed}, .before = {}, .after = {}};
-  if (tokenizer->is_of_bytes()) return masking;  // a text has no byte 0
+  if (tokenizer->is_of_bytes()) return masking;  // byte 0, which no text has, is the mask
   const auto mask = first_known(*tokenizer, {"[MASK]", "<mask>"});
   require(mask.has_value(),
           "the tokenizer has no mask token, [MASK] or <mask>, which a BERT is trained with: name another one");

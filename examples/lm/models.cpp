@@ -12,7 +12,7 @@ using namespace trireme;
 
 namespace {
 
-// By name, for bytes.
+// Models by name, for tokens that are bytes.
 const std::map<std::string, LmOptions>& model_sizes() {
   using models::BertOptions, models::GptOptions, models::LlamaOptions;
   const nn::MixtureOfExpertsOptions experts{.count = 8, .top_k = 2, .auxiliary_loss = 0.01, .z_loss = 0.001};

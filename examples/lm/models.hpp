@@ -12,17 +12,17 @@
 #include "trireme/models/architectures/llama.hpp"
 #include "trireme/tokenizers/codecs/tokenizer.hpp"
 
-// What --model may say beside folders.
+// The names that --model accepts beside folders.
 std::vector<std::string> names_of_sizes();
 
 using LmOptions = std::variant<trireme::models::LlamaOptions, trireme::models::GptOptions, trireme::models::GptNeoXOptions,
                                trireme::models::BertOptions>;
 
-// Of --model, or of --init where that is not given: by model_type of the folder's config.json. What has a name has the tokens
-// of the tokenizer, or of bytes.
+// The options of --model, or of --init if that is not given. A folder's model_type in config.json selects the kind; a model by
+// name has the vocabulary of the tokenizer, or bytes.
 LmOptions model_options(const LmRecipe& recipe, const std::optional<trireme::tokenizers::Tokenizer>& tokenizer);
 
-// The model of such options: LmModel<P, D, Options>.
+// LmModel<P, D, Options> is the model for these options.
 template <typename P, typename D, typename Options>
 struct ModelOfOptions;
 template <typename P, typename D>

@@ -6,13 +6,13 @@
 #include "adapter.hpp"
 #include "training/recipe.hpp"
 
-// What train_lm can be told beside the options of a run.
+// The options of train_lm beside those of a run.
 struct LmRecipe : Recipe {
   std::string model;            // a folder, or one of names_of_sizes()
-  std::string tokens = "text";  // what --data holds
+  std::string tokens = "text";  // the format of --data
   std::string tokenizer;        // a folder or file, or "byte"
   std::string chat_template;    // empty: the folder's
-  bool packing = false;         // several conversations in a row
+  bool packing = false;         // puts several conversations into a sequence
   std::string validation;       // token shards; empty: none
   std::int64_t read_ahead = 2;  // micro-batches of token shards that a thread loads meanwhile
   std::int64_t block = 256;

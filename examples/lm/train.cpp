@@ -22,12 +22,12 @@ using namespace trireme;
 
 namespace {
 
-// What a model is trained and validated with, and how a sample begins.
+// The data to train and validate with, and the prompt of the sample.
 template <typename Loader, typename Validation>
 struct Source {
   Loader training;
   std::optional<Validation> validation;
-  std::string about;  // in words
+  std::string about;  // a description
   models::TokenText prompt;
   models::TokenText stop = {};
   std::string chat_template = {};  // for the folder of --save
@@ -35,7 +35,7 @@ struct Source {
 using Windows = Source<data::WindowLoader, EvenWindows>;
 using Conversations = Source<data::DocumentLoader, data::DocumentRows>;
 
-// Large files are read by one rank of each node, which keeps what it has found.
+// Large files are scanned by one rank of each node, which caches the result for the others.
 void describe_corpus(trainer::Run& run, const LmRecipe& recipe, const Corpus& corpus, std::int64_t vocabulary) {
   if (corpus.content.empty()) {
     run.describe_data(recipe.data);
@@ -46,7 +46,7 @@ void describe_corpus(trainer::Run& run, const LmRecipe& recipe, const Corpus& co
       run.world(), [&] { check_vocabulary(recipe, corpus.tokens, vocabulary); }, "look for the largest token");
 }
 
-// around: tokens of each sequence that are none of the text's.
+// around: the number of special tokens in each sequence.
 Windows windows_of(trainer::Run& run, const LmRecipe& recipe, const std::optional<tokenizers::Tokenizer>& tokenizer,
                    std::int64_t vocabulary, std::int64_t around) {
   const std::int64_t length = recipe.block - around;
@@ -123,7 +123,7 @@ std::string about(const Answers& answers, const data::DocumentRows& rows, const 
   const std::int64_t cut = training.num_cut + answers.validation.num_cut;
   const std::int64_t left_out = training.num_left_out + answers.validation.num_left_out;
   if (cut > 0) text += fmt::format("; {} are cut at --block {}", cut, recipe.block);
-  if (left_out > 0) text += fmt::format("; {} are left out, as no answer begins within it", left_out);
+  if (left_out > 0) text += fmt::format("; {} are left out, since no answer begins before that length", left_out);
   if (recipe.packing) {
     text += fmt::format("; packed into {} sequences, {:.1f} % full", rows.size(), 100 * (1 - rows.padding()));
   }
@@ -141,7 +141,7 @@ Conversations conversations_of(trainer::Run& run, const LmRecipe& recipe, const 
   const auto [tokens, targets] = answers.training.documents[0];
   const auto first = std::ranges::find_if(targets, [](std::int32_t target) { return target != data::no_target; });
   const auto prompt = tokens.first(static_cast<std::size_t>(first - targets.begin()) + 1);
-  // Rows whose ranks divide the tokens are as long as --block, which is checked. So are packed ones.
+  // With sequence parallelism or packing rows are as long as --block, whose length check_sequences() has checked.
   const std::int64_t multiple = run.options().sequence_parallel || recipe.packing ? 0 : 16;
   const data::DocumentRowsOptions options{.length = recipe.block, .packing = recipe.packing};
   const data::DocumentRows rows(answers.training.documents, options);
@@ -155,14 +155,14 @@ Conversations conversations_of(trainer::Run& run, const LmRecipe& recipe, const 
   return conversations;
 }
 
-// Dropout that a folder asks for in training, and that the model lacks.
+// The dropout in a folder's config that the model does not support.
 double unused_dropout(const models::LlamaOptions& options) { return options.unused_attention_dropout; }
 double unused_dropout(const models::GptNeoXOptions& options) {
   return std::max(options.unused_attention_dropout, options.unused_hidden_dropout);
 }
 double unused_dropout(const auto&) { return 0; }
 
-// A dataset whose batches are changed by prepare.
+// A dataset that applies `prepare` to its batches.
 template <typename Dataset, typename Prepare>
 struct Prepared {
   const Dataset* dataset;
@@ -183,12 +183,12 @@ void write_sample(trainer::Run& run, const LmRecipe& recipe, const Net& model,
                                          .temperature = 0.8,
                                          .stop = source.stop,
                                          .seed = run.options().seed,
-                                         .context = recipe.block});  // positions that were trained
+                                         .context = recipe.block});  // the positions that were trained
   const std::string words = tokenizer ? tokenizer->decode(sampled) : fmt::format("{}", fmt::join(sampled, " "));
   run.note(fmt::format("--- sample ---\n{}", words));
 }
 
-// prepare: from what the loader gives to the model's batch.
+// prepare: turns a batch of the loader into one for the model.
 template <typename P, typename D, typename Options>
 void train_on(trainer::Run& run, const LmRecipe& recipe, LmModel<P, D, Options>& model,
               const std::optional<tokenizers::Tokenizer>& tokenizer, const auto& source, const auto& prepare) {
@@ -230,8 +230,8 @@ void train_model(trainer::Run& run, const LmRecipe& recipe, const Options& optio
   require(recipe.block <= options.block, "--block {} is longer than the model's {} positions", recipe.block, options.block);
   check_sequences(run, recipe.block, options.width);
   if (const double dropout = unused_dropout(options); dropout > 0) {
-    run.note(fmt::format("the folder's config asks for dropout of {}, which this kind of model has none of: nothing is dropped",
-                         dropout));
+    run.note(fmt::format(
+        "the folder's config asks for dropout of {}, which this kind of model does not support: trains without it", dropout));
   }
   ModelContext context = run.context();
   context.lora = recipe.adapter.options(run, usual_targets(options));

@@ -1,5 +1,5 @@
-// Trains a model of language on text, tokens or conversations, from nothing or from a folder of transformers, on one rank or on
-// many: see train_lm --help and docs/train_lm.md.
+// Trains a language model on text, tokens or conversations, from scratch or from a folder of transformers, on one rank or many:
+// see train_lm --help and docs/train_lm.md.
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,7 +29,7 @@ void check(const LmRecipe& recipe) {
       recipe.validation);
   require(recipe.read_ahead >= 0, "--read-ahead {} is below 0", recipe.read_ahead);
   require(!recipe.packing || recipe.tokens == "instructions",
-          "--packing is for conversations: give --tokens instructions with it; other tokens fill their sequences anyhow");
+          "--packing is for conversations: give --tokens instructions with it; other tokens always fill their sequences");
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ void LmRecipe::add_to(trainer::CommandLine& line) {
            fmt::format("how a conversation becomes a text: {}; not given: that of the model's folder, where it is one of these",
                        fmt::join(tokenizers::ChatTemplate::names(), ", ")));
   line.add("packing", packing,
-           "a sequence holds as many whole conversations as fit, each learnt as if alone, rather than one and padding");
+           "put as many whole conversations into a sequence as fit, each learnt as if alone, instead of one and padding");
   line.add("validation", validation, "token shards to validate on, for --tokens shards; not given: none", Differs::allowed);
   line.add("read_ahead", read_ahead, "micro-batches of token shards that a thread reads ahead; 0: none", Differs::allowed);
   line.add("tokenizer", tokenizer,

@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::int64_t validation_steps = 32;
 
-// What weights of train_lstm keep, or trireme-ckpt export of its checkpoints. Nothing: another program has written them.
+// The vocabulary in weights of train_lstm, or in those that trireme-ckpt exported from its checkpoints; nothing in weights of
+// another program.
 std::optional<data::Vocabulary> vocabulary_of(const std::string& weights) {
   const SafetensorsFile file(weights);
   const auto found = file.metadata().find(data::vocabulary_name);
@@ -25,14 +26,15 @@ std::optional<data::Vocabulary> vocabulary_of(const std::string& weights) {
 
 void require_same(const data::Vocabulary& of_text, const data::Vocabulary& of_weights, const std::string& path) {
   if (of_text == of_weights) return;
-  throw Error(
-      {.code = ErrorCode::invalid_argument,
-       .message = "the weights were trained with another vocabulary than this text gives",
-       .name = data::vocabulary_name,
-       .path = path,
-       .wanted = fmt::format("{} tokens", of_text.size()),
-       .had = fmt::format("{} tokens, others or in another order", of_weights.size()),
-       .hint = "give the run their text, --tokenizer and --vocabulary; --init FILE --sample N without --data only generates"});
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = "the weights were trained with another vocabulary than this text gives",
+               .name = data::vocabulary_name,
+               .path = path,
+               .wanted = fmt::format("{} tokens", of_text.size()),
+               .had = fmt::format("{} tokens, others or in another order", of_weights.size()),
+               .hint =
+                   "give the run the weights' text, --tokenizer and --vocabulary; --init FILE --sample N without --data only "
+                   "generates"});
 }
 
 struct Text {
@@ -45,7 +47,7 @@ Text read(const LstmRecipe& recipe) {
   std::optional<data::Vocabulary> of_weights;
   if (!recipe.init.empty()) of_weights = vocabulary_of(recipe.init);
   if (recipe.data.empty()) {
-    require(of_weights.has_value(), "{} holds no vocabulary: name the text it was trained on, --data", recipe.init);
+    require(of_weights.has_value(), "{} holds no vocabulary: name the text it was trained on with --data", recipe.init);
     return {.vocabulary = *std::move(of_weights)};
   }
   const std::string text = data::read_text(recipe.data);
@@ -66,7 +68,7 @@ void tell_sample(trainer::Run& run, const models::LstmLm<Float32, D>& model, con
   run.note(fmt::format("--- sample ---\n{}", text.vocabulary.decode(tokens)));
 }
 
-// The mean loss of the first steps of a text whose rows go on, of which each rank computes its own.
+// The mean loss over the first steps of a text whose rows continue from step to step; each rank computes its own rows.
 template <typename D>
 Mean validation_loss(const trainer::Run& run, const models::LstmLm<Float32, D>& model, const data::WindowLoader& rows) {
   const trainer::Evaluation in_evaluation(model);
@@ -95,7 +97,7 @@ void train(trainer::Run& run, const LstmRecipe& recipe) {
   recipe.load_weights(run, [&] { nn::load_weights<float>(model, recipe.init); });
   if (!text.tokens) return tell_sample(run, model, text, recipe.sample);
 
-  // Every row of a batch reads a stretch of the text of its own, from its start to its end.
+  // Each row of a batch reads its own part of the text, from start to end.
   const auto rows_of = [&](const data::TokenDataset& tokens, std::int64_t micro_batch_size) {
     data::BatchOptions batch = run.batch();
     batch.micro_batch_size = micro_batch_size;
@@ -107,7 +109,7 @@ void train(trainer::Run& run, const LstmRecipe& recipe) {
   if (validation.size() / rows.batch_size() > recipe.block) validation_rows = rows_of(validation, 0);
 
   recipe.describe_data(run, text.content);
-  std::string vocabulary = text.vocabulary.to_text();  // of the checkpoint, when one is loaded
+  std::string vocabulary = text.vocabulary.to_text();  // becomes the checkpoint's when one is loaded
   run.keep([&](State& state) {
     state.add(data::vocabulary_name, &vocabulary);
     state.after_load([&] {

@@ -13,16 +13,16 @@ void LstmRecipe::add_to(trainer::CommandLine& line) {
   add_text(line);
   line.set_group("Model");
   line.add("tokenizer", tokenizer, {"character", "word"},
-           "character: the bytes that occur in the text; word: what stands between spaces");
+           "character: the bytes that occur in the text; word: text between spaces");
   line.add("vocabulary", vocabulary, "words that are known, the most frequent ones; others are <unk>");
   line.add("layers", layers, "LSTM layers");
   line.add("embedding", embedding, "width of a token's vector");
   line.add("hidden", hidden, "width of the state of a layer");
-  line.add("block", block, "tokens of a step's stretch of text; the state goes on to the next without gradient");
+  line.add("block", block, "tokens that a row reads in a step; the state is passed on to the next step without gradient");
   line.add("dropout", dropout, "of the embedding and of each layer's output");
   line.after_parsing([this] {
     require(!data.empty() || (!init.empty() && sample > 0),
-            "--data is missing; without it --init FILE --sample N generates text from weights that have their vocabulary");
+            "--data is missing; without it --init FILE --sample N generates text from weights that contain a vocabulary");
     require_count("--layers", layers, most_layers);
     require_count("--embedding", embedding, most_width);
     require_count("--hidden", hidden, most_width);

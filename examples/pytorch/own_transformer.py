@@ -1,5 +1,5 @@
 # The same as 07_own_transformer.cpp in PyTorch: torchrun --nproc-per-node 4 own_transformer.py --pipeline 2 --tensor 2
-# But for the tied embedding: torch.distributed.pipelining leaves parameters of two stages to the program.
+# The embedding is not tied here: torch.distributed.pipelining does not share parameters between stages.
 import argparse
 import math
 import os

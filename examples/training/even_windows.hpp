@@ -7,7 +7,7 @@
 #include "trireme/data/loaders/window_loader.hpp"
 #include "trireme/data/loaders/window_sampler.hpp"
 
-// Some windows of a text, at even distances from each other, by which language models are validated.
+// Windows at even distances in a text, with which language models are validated.
 struct EvenWindows {
   static constexpr std::int64_t most = 64;
 

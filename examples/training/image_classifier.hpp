@@ -13,7 +13,7 @@
 #include "trireme/nn/base/metrics.hpp"
 #include "trireme/trireme.hpp"
 
-// A model that learns from targets of which a share is spread over all classes.
+// A model whose loss has label smoothing: a share of each target is spread over all classes.
 template <typename Net>
 struct Smoothed : Net {
   using Net::Net;
@@ -23,8 +23,8 @@ struct Smoothed : Net {
   double label_smoothing = 0;
 };
 
-// Trains it on images that are normalised like this. load(), save(): of --init and --save. describe(folder): see
-// Recipe::describe_model; there may be none.
+// Trains the model on normalised images. load() and save() read --init and write --save; describe(folder) is for
+// Recipe::describe_model and may be empty.
 template <typename Model, typename Load, typename Save>
 void train_classifier(trireme::trainer::Run& run, const ImageRecipe& recipe, const std::string& name,
                       const trireme::data::Images& images, const trireme::data::Normalization& normalization, Model& model,

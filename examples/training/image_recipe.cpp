@@ -45,11 +45,11 @@ void ImageRecipe::finish_augmentation() {
           random_resized_crop);
   require(rand_augment >= 0, "--rand-augment {} is a number of operations, 0 or more", rand_augment);
   require(rand_augment > 0 || rand_augment_magnitude == default_magnitude,
-          "--rand-augment-magnitude is of --rand-augment: give that too, as --rand-augment 2");
+          "--rand-augment-magnitude is for --rand-augment: give that too, such as --rand-augment 2");
   require(random_erasing >= 0 && random_erasing <= 1, "--random-erasing {} does not lie in [0, 1]", random_erasing);
   const bool mixes = augmentation.mixup_alpha > 0 || augmentation.cutmix_alpha > 0;
   require(mixes || augmentation.mix_probability == 1,
-          "--mix-probability is of --mixup-alpha and --cutmix-alpha: give one of them too");
+          "--mix-probability is for --mixup-alpha and --cutmix-alpha: give one of them too");
   if (random_resized_crop > 0) augmentation.random_resized_crop = data::RandomResizedCrop{.scale = {random_resized_crop, 1}};
   if (rand_augment > 0) {
     augmentation.rand_augment = data::RandAugment{.num_ops = rand_augment, .magnitude = rand_augment_magnitude};

@@ -5,21 +5,21 @@
 #include "training/recipe.hpp"
 #include "trireme/data/images/augmentation.hpp"
 
-// What trainers of classifiers of images can be told beside a Recipe.
+// The options of the trainers of image classifiers beside those of Recipe.
 struct ImageRecipe : Recipe {
   std::string test_data;
   double label_smoothing = 0;
   trireme::data::Augmentation augmentation = {};
 
-  // Of the parts of it that are there or not; 0: not.
+  // Optional parts of `augmentation`; 0: off.
   double random_resized_crop = 0;
   int rand_augment = 0;
   int rand_augment_magnitude = default_magnitude;
   double random_erasing = 0;
 
-  // The options of test images.
+  // Adds the options of test images.
   void add_test_images(trireme::trainer::CommandLine& line);
-  // Of the loss and of what is done to training images, after the options of the model.
+  // Adds the options of the loss and of augmentation. Call it after the model's options are added.
   void add_augmentation(trireme::trainer::CommandLine& line);
 
  private:

@@ -12,7 +12,7 @@ using trainer::Run;
 
 namespace {
 
-// The text of an option for a beta, whose default is for the trainer's own optimizer.
+// The help text of a beta option; its default is for the trainer's default optimizer.
 std::string about_beta(const char* what, const std::optional<double>& beta, const std::string& optimizer) {
   if (!beta) return fmt::format("{}; not given: the optimizer's own", what);
   return fmt::format("{}; not given: {} for {}, else the optimizer's own", what, *beta, optimizer);
@@ -120,13 +120,13 @@ void Recipe::check_save(const Run& run) const {
 void Recipe::describe_model(Run& run, const std::function<void(const std::string& folder)>& write) const {
   const Location& checkpoints = run.options().checkpoints.directory;
   if (checkpoints.empty()) return;
-  run.load();  // what is refused is not described
+  run.load();  // throws before anything is written, if the run is refused
   const auto on_first_replica = [&] {
     if (run.mesh().data().rank() == 0) write((checkpoints / "model").string());
   };
   try {
     run.world().agree(on_first_replica, "describe the model");
-  } catch (const Error& error) {  // the disk is full, or it is no model of transformers: it can be trained all the same
+  } catch (const Error& error) {  // the disk is full, or transformers has no such model: training goes on
     if (error.code() != ErrorCode::io && error.code() != ErrorCode::invalid_argument) throw;
     run.note(fmt::format("note: the checkpoints do not say which model they are of: {}", error.what()));
   }
@@ -152,8 +152,9 @@ std::string ranks_of(const Run& run) {
 
 void check_sequences(const Run& run, std::int64_t block, std::int64_t width) {
   const int tensor = run.mesh().tensor().size();
-  require(!run.options().sequence_parallel || (block % tensor == 0 && block / tensor * width % 16 == 0),
-          "--sequence-parallel gives each rank of --tensor-parallel {} equally many tokens of a sequence, in multiples of 16 "
-          "numbers: --block {} and a width of {} don't allow that",
-          tensor, block, width);
+  require(
+      !run.options().sequence_parallel || (block % tensor == 0 && block / tensor * width % 16 == 0),
+      "--sequence-parallel gives each rank of --tensor-parallel {} the same number of tokens of a sequence, in multiples of "
+      "16 numbers: --block {} and a width of {} don't allow that",
+      tensor, block, width);
 }

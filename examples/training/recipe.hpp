@@ -13,15 +13,15 @@
 #include "trireme/precision/policy.hpp"
 #include "trireme/trainer/launch.hpp"
 
-constexpr int most_layers = 100'000;                        // of a model, as in a config.json
-constexpr std::int64_t most_width = std::int64_t{1} << 31;  // numbers side by side, or tokens of a sequence
+constexpr int most_layers = 100'000;                        // of a model; the same limit as for a config.json
+constexpr std::int64_t most_width = std::int64_t{1} << 31;  // of a layer's width, and of the tokens of a sequence
 
-// What a bundled trainer can be told beside the options of a run. What is there before add_to() are its defaults.
+// The options of all bundled trainers beside those of a run. The values before add_to() are the defaults.
 struct Recipe {
   std::string data;
   std::string init;
   std::string save;
-  bool in_folders = false;             // --init and --save, rather than in files
+  bool in_folders = false;             // --init and --save name folders, not files
   std::string save_dtype = "float32";  // of weights in folders
   std::string optimizer = "adamw";
   trireme::optim::NamedOptions optimizer_options = {
@@ -32,14 +32,14 @@ struct Recipe {
   double validation_fraction = 0.1;        // of a text
   std::int64_t sample = 0;                 // tokens
 
-  // The options of all trainers. `about_data`: what --data is.
+  // Adds the options of all trainers. `about_data`: the help text of --data.
   void add_to(trireme::trainer::CommandLine& line, const std::string& about_data);
-  // Of some of them.
+  // Add options that only some trainers have.
   void add_precision(trireme::trainer::CommandLine& line);
   void add_validation(trireme::trainer::CommandLine& line);
-  void add_text(trireme::trainer::CommandLine& line);  // for models of language, with add_validation()
+  void add_text(trireme::trainer::CommandLine& line);  // for language models, with add_validation()
 
-  // body(P(), D()) with the precision and the device that were asked for.
+  // Calls body(P(), D()) with the types for --precision and --device.
   template <typename Body>
   void with_types(const Body& body) const {
     trireme::device::with_device(device.device, [&]<typename D>(D on) {
@@ -53,32 +53,32 @@ struct Recipe {
     });
   }
 
-  // What the data hold, in words: a run goes on with the same, unless --allow-other-data says otherwise. Collective.
+  // Describes the content of the data to the run: a resumed run must have the same, or --allow-other-data. Collective.
   void describe_data(trireme::trainer::Run& run, const std::string& content) const;
 
-  // Reads --init before the model is added to the run, by load(). Collective, as is all below.
+  // Reads --init by calling load(). Call it before the model is added to the run. This and the functions below are collective.
   void load_weights(const trireme::trainer::Run& run, const std::function<void()>& load) const;
 
   trireme::DType dtype_of_save() const;
-  // An Error before the first step where --save can't be written.
+  // Throws before the first step if --save can't be written.
   void check_save(const trireme::trainer::Run& run) const;
-  // Before the first step of a run with checkpoints: write(folder) says there which model they are of, for trireme-evaluate and
-  // trireme-generate. The ranks of the first replica call it.
+  // Writes a description of the model into the folder of the checkpoints, for trireme-evaluate and trireme-generate, before the
+  // first step. The ranks of the first replica call write(folder).
   void describe_model(trireme::trainer::Run& run, const std::function<void(const std::string& folder)>& write) const;
-  // Writes --save by write(), which the ranks of the first replica call.
+  // Writes --save: the ranks of the first replica call write().
   void save_weights(trireme::trainer::Run& run, const std::function<void()>& write) const;
 
-  // Whether the validation part of a text, of so many tokens, has a window of `length` and its target. Where it has none and
-  // validation was asked for: an Error that names --block.
+  // Whether a validation part with this many tokens has a window of `length` and its target. Throws an Error that names --block
+  // if it has none and validation was asked for.
   bool has_validation(std::int64_t tokens, std::int64_t length, std::int64_t block) const;
 
-  // After an update: whether the model is to be validated.
+  // Whether a validation is due; call it after an update.
   bool validates(const trireme::trainer::Run& run) const {
     return validation_interval > 0 && run.due(trireme::Steps{validation_interval});
   }
 };
 
-// What read() gives. Where it fails on one rank it fails on all. Collective.
+// Returns read(). If it throws on one rank, all ranks throw. Collective.
 template <typename Read>
 auto read_on_all(const trireme::trainer::Run& run, const Read& read) {
   std::optional<decltype(read())> result;
@@ -91,5 +91,5 @@ void require_count(const char* option, std::int64_t count, std::int64_t most);
 
 std::string ranks_of(const trireme::trainer::Run& run);  // "2 ranks"
 
-// That --sequence-parallel can divide a single sequence of --block tokens, as validation and samples have it.
+// Throws unless --sequence-parallel can divide a single sequence of --block tokens, as in validation and samples.
 void check_sequences(const trireme::trainer::Run& run, std::int64_t block, std::int64_t width);

@@ -18,12 +18,12 @@ namespace {
 
 struct NamedImages {
   data::Images images;
-  std::vector<std::string> class_names;  // where the data name them
+  std::vector<std::string> class_names;  // empty if the data have no names
 };
 
 NamedImages read(const VitRecipe& recipe) {
   if (!data::has_class_folders(recipe.data)) {
-    require(recipe.image_size == 0, "--image-size is of a folder with one for each class, and {} is none", recipe.data);
+    require(recipe.image_size == 0, "--image-size is for a folder that has a folder for each class; {} is none", recipe.data);
     return {.images = data::read_images(recipe.data, recipe.test_data), .class_names = {}};
   }
   const models::VisionTransformerOptions options = model_options(recipe, recipe.image_size);
@@ -40,7 +40,7 @@ NamedImages read(const VitRecipe& recipe) {
   return read;
 }
 
-// The model's, with the classes of the data.
+// The options of the model, with the classes of the data.
 models::VisionTransformerOptions options_for(const VitRecipe& recipe, const NamedImages& data) {
   const data::ImageShape& shape = data.images.training.shape();
   require(shape.height == shape.width, "a vision transformer reads square images, those of {} are {} x {}", recipe.data,
@@ -62,7 +62,7 @@ models::VisionTransformerOptions options_for(const VitRecipe& recipe, const Name
   return options;
 }
 
-// As the model of --init was trained.
+// The normalization with which the model of --init was trained.
 data::Normalization normalization_for(const VitRecipe& recipe, const data::ImageDataset& training) {
   const auto known = recipe.init.empty() ? std::nullopt : models::image_normalization(recipe.init);
   return known ? *known : data::normalization_of(training);
@@ -82,7 +82,7 @@ void train(trainer::Run& run, const VitRecipe& recipe) {
   const auto options = read_on_all(run, [&] { return options_for(recipe, data); });
   recipe.describe_data(run, data::content_of(data.images.training));
   const auto normalization = read_on_all(run, [&] { return normalization_for(recipe, data.images.training); });
-  // It is what --init says, which a run that goes on is given or not. Older checkpoints don't know it, and go on by any.
+  // It depends on --init, which a resumed run may have or not, so it is compared. Checkpoints that lack it accept any.
   const std::string means = fmt::format("{} {}", fmt::join(normalization.mean, " "), fmt::join(normalization.std, " "));
   run.describe("normalization", means, trainer::Differs::refused, means);
   Smoothed<models::VisionTransformer<P, D>> model(options, run.context());

@@ -1,4 +1,4 @@
-// Trains a vision transformer, from nothing or from a folder of transformers, on one rank or on many: see train_vit --help and
+// Trains a vision transformer, from scratch or from a folder of transformers, on one rank or on many: see train_vit --help and
 // docs/train_vit.md.
 
 #include <fmt/format.h>
@@ -37,9 +37,9 @@ void check(const VitRecipe& recipe) {
           fmt::join(names_of_sizes(), ", "));
   require(recipe.image_size >= 0 && recipe.patch_size >= 0, "--image-size {} and --patch-size {} are numbers of pixels",
           recipe.image_size, recipe.patch_size);
-  require(recipe.patch_size == 0 || is_named(recipe), "--patch-size is of a --model by name, a folder has its own");
-  require(recipe.image_size == 0 || is_named(recipe), "--image-size is of a --model by name, a folder has its own");
-  require(!recipe.allow_missing || !recipe.init.empty(), "--allow-missing is of --init: give that too");
+  require(recipe.patch_size == 0 || is_named(recipe), "--patch-size is for a --model by name; a folder has its own");
+  require(recipe.image_size == 0 || is_named(recipe), "--image-size is for a --model by name; a folder has its own");
+  require(!recipe.allow_missing || !recipe.init.empty(), "--allow-missing is for --init: give that too");
 }
 
 }  // namespace
@@ -75,8 +75,8 @@ void VitRecipe::add_to(trainer::CommandLine& line) {
                        fmt::join(names_of_sizes(), ", ")));
   line.add("image_size", image_size, "pixels to which images of a folder for each class are resized; 0: the model's");
   line.add("patch_size", patch_size, "of a model by name; 0: 4 of images below 64 pixels, else 16");
-  line.add("allow_missing", allow_missing, "keep first values of tensors that --init lacks or has in another shape: a new head",
-           Differs::allowed);
+  line.add("allow_missing", allow_missing,
+           "keep the initial values of tensors that --init lacks or has in another shape: a new head", Differs::allowed);
   line.add("save_dtype", save_dtype, {"float32", "bfloat16", "float16"}, "of the weights in --save", Differs::allowed);
   add_augmentation(line);
   line.after_parsing([this] { check(*this); });

@@ -17,7 +17,7 @@ MeshOptions completed(const Group& world, MeshOptions options) {
           options.tensor);
   const std::string axes = options.expert == 1 ? fmt::format("pipeline {} x tensor {}", options.pipeline, options.tensor)
                                                : fmt::format("expert {} x pipeline {}", options.expert, options.pipeline);
-  // Two of the three are above 1 at most, so that no product overflows.
+  // At most two of the three are above 1, so the product does not overflow.
   const std::int64_t model_ranks = std::int64_t{options.pipeline} * options.tensor * options.expert;
   require(options.data != 0 || world.size() % model_ranks == 0, "a mesh of {} needs a multiple of {} ranks, there are {}", axes,
           model_ranks, world.size());
@@ -50,7 +50,7 @@ ProcessMesh::ProcessMesh(const Group& world, const MeshOptions& options)
   const MeshOptions mesh = completed(world, options);
   const auto [data, expert, pipeline, tensor] = coordinates(world.rank(), mesh);
   const int batch = data * mesh.expert + expert;
-  const int place = pipeline * mesh.tensor + tensor;  // in a copy of the model
+  const int place = pipeline * mesh.tensor + tensor;  // within a replica
   const int num_places = mesh.pipeline * mesh.tensor;
   data_ = world.split(expert * num_places + place, data, "data");
   expert_ = world.split(data * num_places + place, expert, "expert");

@@ -28,7 +28,7 @@ std::vector<std::string> cells_of(std::string_view line) {
   return cells;
 }
 
-// The header and the lines up to this step. Empty: the file begins anew.
+// The file's header and lines up to this step; empty if the file begins anew.
 std::vector<std::string> rows_up_to(std::int64_t step, const std::filesystem::path& path) {
   require_metrics(path, [](std::string_view header) { return cells_of(header).front() == "step"; });
   std::vector<std::string> lines = lines_of(path);
@@ -80,7 +80,7 @@ class Csv final : public Sink {
     return line_of_cells(cells);
   }
 
-  // Of a line with all columns.
+  // Reads a line that has all columns.
   Row row_in(const std::string& line) const {
     const std::vector<std::string> cells = cells_of(line);
     Row row{.step = number_at_start(line).value_or(0)};
@@ -90,7 +90,7 @@ class Csv final : public Sink {
     return row;
   }
 
-  // Those that are new, in the header and in all lines.
+  // Adds columns for new metrics to the header and all lines.
   void add_columns(const Snapshot& snapshot) {
     std::vector<std::string> columns = columns_;
     if (columns.empty()) columns.emplace_back("step");
@@ -110,9 +110,9 @@ class Csv final : public Sink {
   }
 
   std::filesystem::path path_;
-  std::vector<std::string> columns_;  // as the file has them
+  std::vector<std::string> columns_;  // in the order of the file
   MetricsFile file_;
-  std::optional<Row> last_;  // in the file
+  std::optional<Row> last_;  // the last row in the file
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view start = R"({"step":)";
 
-// As this sink begins each of its lines, which may be cut off.
+// Whether the line begins as this sink begins its lines; the rest may be missing.
 bool is_json_of_step(std::string_view line) {
   if (!line.starts_with(start)) return false;
   line.remove_prefix(start.size());
@@ -24,7 +24,7 @@ bool is_json_of_step(std::string_view line) {
   return !line.empty() && end != 0 && (end == line.npos || line[end] == ',' || line[end] == '}');
 }
 
-// The lines up to this step. Empty: the file begins anew.
+// The file's lines up to this step; empty if the file begins anew.
 std::vector<std::string> lines_up_to(std::int64_t step, const std::filesystem::path& path) {
   require_metrics(path, is_json_of_step);
   if (step == 0) return {};
@@ -54,7 +54,7 @@ std::string line_of(const Row& row) {
   return line + "}";
 }
 
-// Of a line that line_of() wrote: members end at a comma that stands in no object.
+// Reads a line that line_of() wrote. A member ends at a comma outside of nested objects.
 Row row_in(std::string_view line) {
   line.remove_prefix(start.size());
   line.remove_suffix(1);
@@ -90,7 +90,7 @@ class JsonLines final : public Sink {
 
  private:
   MetricsFile file_;
-  std::optional<Row> last_;  // in the file
+  std::optional<Row> last_;  // the last row in the file
 };
 
 }  // namespace

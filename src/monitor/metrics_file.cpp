@@ -62,19 +62,19 @@ void MetricsFile::replace_last(std::string_view line) {
 
 void MetricsFile::replace(const std::vector<std::string>& lines) {
   const std::string text = text_of_lines(lines);
-  if (is_device(path_)) {  // and stays one
+  if (is_device(path_)) {  // not replaced by a file
     if (descriptor_ < 0) open(0);
     return write(text);
   }
   try {
     std::error_code none;
-    const std::filesystem::path real = std::filesystem::canonical(path_, none);  // a link stays one
+    const std::filesystem::path real = std::filesystem::canonical(path_, none);  // keeps a link
     FileReplacement file(none ? path_ : real);
     file.write(std::as_bytes(std::span(text)));
     file.commit();
     open(0);
   } catch (const Error& error) {
-    // A folder that takes no file, a file that is mounted alone: its lines change where they lie.
+    // No new file can replace it, because of the folder or because the file itself is a mount: overwrites its content.
     const int number = error.fields().error_number;
     if (number != EACCES && number != EPERM && number != EBUSY && number != EROFS && number != EXDEV) throw;
     open(O_TRUNC);
@@ -132,7 +132,7 @@ void require_metrics(const std::filesystem::path& path, bool (*is_own)(std::stri
   std::error_code none;
   if (!std::filesystem::is_regular_file(path, none)) return;
   std::ifstream file(path);
-  std::string line;  // whole or unfinished
+  std::string line;  // may be unfinished
   require(!std::getline(file, line) || is_own(line),
           "{} holds something else than the metrics of a run: name another file for them", path.string());
 }

@@ -11,43 +11,43 @@
 
 namespace trireme::monitor {
 
-// A text file that lines are added to. A failed write is an Error{io} that names it, and leaves no part of a line behind.
+// A text file to which lines are added. A failed write throws an Error{io} with its name and leaves no part of a line in it.
 class MetricsFile {
  public:
-  // Begins with these lines, and keeps the file open.
+  // Opens the file and replaces its content by these lines.
   MetricsFile(std::filesystem::path path, const std::vector<std::string>& lines);
   ~MetricsFile();
   MetricsFile(const MetricsFile&) = delete;
   MetricsFile& operator=(const MetricsFile&) = delete;
 
   void add(std::string_view line);
-  void replace_last(std::string_view line);  // of a device, which keeps all that was written: adds it
-  // All lines anew. After an Error the file is as it was.
+  void replace_last(std::string_view line);  // a device can't be changed: adds the line there
+  // Replaces all lines. After an Error the file has its old content.
   void replace(const std::vector<std::string>& lines);
 
  private:
   void open(int flags);
   void write(std::string_view text);
-  std::optional<std::int64_t> size() const;  // nothing: it is no file but a device
+  std::optional<std::int64_t> size() const;  // nothing for a device
   [[noreturn]] void refuse(const char* what, int error_number) const;
 
   std::filesystem::path path_;
   int descriptor_ = -1;
-  std::int64_t last_line_ = 0;  // where it begins
+  std::int64_t last_line_ = 0;  // the position of the last line
 };
 
-// What a line of a file says of a step.
+// A step's line in a file.
 struct Row {
   struct Cell {
     std::string name;
     std::string text;
-    bool rises = false;  // of a counter: what two snapshots tell of a step is added up
+    bool rises = false;  // a counter: values of two snapshots of a step are added
   };
   std::int64_t step = 0;
   std::vector<Cell> cells = {};
 };
 
-// Of the metrics that changed; `text_of` gives what stands for a metric.
+// A row of the metrics that changed; text_of(metric) is the text of a cell.
 template <typename TextOf>
 Row row_of(const Snapshot& snapshot, const TextOf& text_of) {
   Row row{.step = snapshot.step};
@@ -58,15 +58,15 @@ Row row_of(const Snapshot& snapshot, const TextOf& text_of) {
   return row;
 }
 
-Row joined(Row before, const Row& more);  // of the same step
+Row joined(Row before, const Row& more);  // merges two rows of the same step
 
-// Error{invalid_argument} where the first line of a file is none of metrics: it is another's, and not to be overwritten.
+// Throws Error{invalid_argument} if the first line of a file does not hold metrics, so that other files are not overwritten.
 void require_metrics(const std::filesystem::path& path, bool (*is_own)(std::string_view first_line));
 
 std::vector<std::string> lines_of(
-    const std::filesystem::path& path);  // none where there is no file; without an unfinished last line
+    const std::filesystem::path& path);  // without an unfinished last line; empty if there is no file
 
-// The whole number with which the text begins.
+// The integer with which the text begins.
 std::optional<std::int64_t> number_at_start(std::string_view text);
 
 std::string to_text(double value, std::string_view not_finite);  // the shortest that reads back to the same double

@@ -14,7 +14,7 @@ using Time = ProgressLine::Time;
 constexpr int bar_width = 24;
 constexpr Time redraw_interval{0.1};
 constexpr Time rate_window{10};
-// Where there is no terminal: every 10 seconds in the first 10 minutes, then once a minute.
+// Without a terminal: a line every 10 seconds in the first 10 minutes, then one per minute.
 constexpr Time often{10};
 constexpr Time seldom{60};
 constexpr Time first_minutes{600};

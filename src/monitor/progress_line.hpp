@@ -11,20 +11,20 @@
 
 namespace trireme::monitor {
 
-// The words of a progress line, and when one is due; told the time, so that tests need no clock.
+// The text of a progress line, and when one is due. The caller passes the time, so that tests need no clock.
 class ProgressLine {
  public:
-  using Time = std::chrono::duration<double>;  // since any moment
+  using Time = std::chrono::duration<double>;  // since any fixed moment
 
   explicit ProgressLine(const TerminalOptions& options) : options_(options) {}
 
   void add(const Snapshot& snapshot, Time now);
 
-  // The line of what was added last, at most `width` characters; with a bar where it has room and the run's end is known.
+  // The line for the last snapshot. on_terminal() has at most `width` characters, and a bar if there is room for it.
   std::string on_terminal(int width) const;
   std::string plain() const;
 
-  // Whether enough time has passed since the last one that was shown, or no step follows.
+  // Whether enough time has passed since the last shown line, or no step follows.
   bool due(bool on_terminal) const;
   void shown() { last_shown_ = now_; }
 
@@ -36,7 +36,7 @@ class ProgressLine {
   };
 
   std::string figures() const;
-  std::optional<double> rate() const;  // of the unit a second
+  std::optional<double> rate() const;  // of the unit per second
   std::optional<double> seconds_left() const;
 
   TerminalOptions options_;
@@ -44,7 +44,7 @@ class ProgressLine {
   Time now_ = {};
   std::optional<Time> last_shown_;
   std::deque<Point> window_;    // the last seconds, for the rate
-  std::optional<Point> first_;  // after the first step, whose time says little of the others
+  std::optional<Point> first_;  // after the first step, which takes longer than the others
 };
 
 }  // namespace trireme::monitor

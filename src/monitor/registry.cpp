@@ -10,10 +10,10 @@ namespace trireme::monitor {
 
 namespace {
 
-// Ranges of a histogram: eight for each doubling. Their numbers are those of magnitudes, mirrored for values below zero.
+// The ranges of a histogram: eight for each doubling of the magnitude. Ranges of negative values have negative numbers.
 constexpr double ranges_per_doubling = 8;
 constexpr int zero_range = 0;
-constexpr int first_range = 10'000;  // of the value 1; all doubles lie within 9,000 of it
+constexpr int first_range = 10'000;  // the range that begins at 1; those of all doubles lie within 9,000 of it
 
 int range_of(double value) {
   if (value == 0) return zero_range;

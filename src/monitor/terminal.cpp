@@ -20,8 +20,8 @@ namespace {
 
 constexpr int usual_width = 80;
 
-// Whether a person watches this stream. mpirun gives its ranks a terminal of its own whatever it writes to itself: then its
-// standard output decides, which only a rank on mpirun's machine can see.
+// Whether the stream is a terminal that a person sees. mpirun always gives its ranks a terminal, so the standard output of
+// mpirun itself decides, which only a rank on the same machine can look at.
 bool is_terminal(std::FILE* stream) {
   if (isatty(fileno(stream)) == 0) return false;
   if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return true;
@@ -32,7 +32,8 @@ bool is_terminal(std::FILE* stream) {
   return name.starts_with("/dev/pts/") || name.starts_with("/dev/tty");
 }
 
-// Asked before each line: windows change. mpirun's own terminal does not know its width, COLUMNS may.
+// The width of the terminal, read before each line since windows change. The terminal that mpirun makes does not know its
+// width, but COLUMNS may.
 int width_of(std::FILE* stream) {
   winsize size{};
   if (ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
@@ -75,10 +76,10 @@ class Terminal final : public Sink {
   }
 
  private:
-  // A run does not end because nobody reads on.
+  // Ignores errors: a run does not end because its output is closed.
   void put(const std::string& text) { std::fputs(text.c_str(), stream_); }
 
-  // What can't be written is dropped: else the stream tries once more when the process ends.
+  // Drops text that can't be written; otherwise the stream would try again when the process ends.
   void flush() {
     if (std::fflush(stream_) != 0) __fpurge(stream_);
   }

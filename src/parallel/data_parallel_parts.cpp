@@ -16,21 +16,21 @@
 namespace trireme::parallel {
 namespace {
 
-// Whether it is so on all ranks: what those with copies of a parameter decide alike.
+// Whether `here` is true on all ranks.
 bool on_all(const Group& ranks, bool here, std::string_view name) {
   std::array<std::int32_t, 1> all{here ? 1 : 0};
   ranks.all_reduce(std::span(all), ReduceOp::min, name).wait_on_host();
   return all[0] != 0;
 }
 
-// Only float16 gradients leave their range.
+// Only float16 needs a loss scale.
 amp::GradScalerOptions loss_scale_of(const FlatStore& store, const ParallelOptions& options) {
   amp::GradScalerOptions scale = options.loss_scale;
   scale.enabled = scale.enabled && store.compute_dtype() == DType::float16;
   return scale;
 }
 
-// What takes every rank's samples for as many as another's.
+// Refuses features that need the same number of samples on all ranks, if the batch does not divide equally.
 void require_even_shares(const BatchRows& rows, FlatStore& store, const ParallelOptions& options) {
   if (rows.even()) return;
   const auto refuse = [&rows](const std::string& what) {
@@ -55,7 +55,7 @@ bool is_sharded(const ParallelOptions& options, const ProcessMesh& mesh, const S
          (options.sharding == Sharding::optimizer || (options.sharding == Sharding::automatic && by_itself));
 }
 
-// Once all ranks are found to hold the same model and to be told the same. Moves the store into the group's memory.
+// Checks that all ranks have the same model and options, then moves the store into the group's memory.
 Replicas replicas_of(Model& model, const ProcessMesh& mesh, const ParallelOptions& options) {
   FlatStore& store = model.store();
   const SummaryGroup ranks(model, mesh);

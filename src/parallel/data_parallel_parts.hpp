@@ -11,7 +11,7 @@
 
 namespace trireme::parallel {
 
-// What its steps share.
+// The objects that all steps of a DataParallel share.
 struct DataParallel::Parts {
   Parts(Model& model, const ProcessMesh& mesh, const ParallelOptions& options);  // collective
 
@@ -20,7 +20,7 @@ struct DataParallel::Parts {
 
   const Replicas replicas;
   const std::string metrics_prefix;
-  const std::unique_ptr<Pipeline> pipeline;  // null where the model is one stage
+  const std::unique_ptr<Pipeline> pipeline;  // null if the model is one stage
   Buckets buckets;
   StepState state;
 };

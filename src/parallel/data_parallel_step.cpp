@@ -32,8 +32,8 @@ std::optional<std::int64_t> DataParallelStep::samples_of_micro_batch() const {
   return *samples_ % micro_batches == 0 ? std::optional(*samples_ / micro_batches) : std::nullopt;
 }
 
-// A step inside the loss of another one whose random numbers have the same names goes on counting calls where that one is, so
-// that a layer which both use does not draw the same numbers twice.
+// If the step lies inside the loss of another step with the same names of random numbers, it continues that step's counts of
+// random calls: a layer that both use then does not draw the same numbers twice.
 TapeOptions DataParallelStep::names_of(const BatchSamples& samples) const {
   TapeOptions names{.seed = model().context().seed,
                     .step = static_cast<std::uint64_t>(number_) + (parts_.state.earlier_steps << 40),
@@ -55,8 +55,8 @@ std::int64_t DataParallelStep::weighed(std::int64_t targets) const {
   const std::int64_t own = rows.own.count();
   require(
       targets % own == 0,
-      "a loss of {} targets does not say what each of this rank's {} samples counts, and {} ranks cannot share a batch of {} "
-      "equally: return a Loss with targets for each sample, as cross_entropy() gives it, or use a multiple of {}",
+      "a loss of {} targets does not show how much each of this rank's {} samples counts, and {} ranks cannot share a batch of "
+      "{} equally: return a Loss with targets for each sample, as cross_entropy() does, or use a multiple of {}",
       targets, own, rows.ranks, rows.batch_size, rows.ranks);
   return targets / own * rows.largest_share();
 }
@@ -88,7 +88,7 @@ void DataParallelStep::check(const optim::UpdateOptions& options) const {
       "update() of a step of a StepGraph takes no learning rate: it would stay that of the recorded step; give it to run()");
 }
 
-// At its first update.
+// Compares the optimizer's settings between ranks at its first update.
 void DataParallelStep::compare(const optim::AnyOptimizer& optimizer) {
   std::vector<std::uint64_t>& compared = parts_.state.compared_optimizers;
   if (std::ranges::count(compared, optimizer.serial()) > 0) return;
@@ -96,7 +96,7 @@ void DataParallelStep::compare(const optim::AnyOptimizer& optimizer) {
   compared.push_back(optimizer.serial());
 }
 
-// In later steps StepGraph does it, before what is recorded.
+// For the first step of a StepGraph; before later ones the StepGraph sets the rate itself, outside the recorded step.
 void DataParallelStep::set_learning_rate(optim::AnyOptimizer& optimizer, std::optional<double> rate) {
   if (recording_ != nullptr) {
     require(recording_->optimizer == nullptr || recording_->optimizer == &optimizer,
@@ -142,7 +142,7 @@ void DataParallelStep::give_up() noexcept {
   if (!reduction_) return;
   try {
     reduction_->give_up();
-  } catch (const std::exception&) {  // of a job that has failed: the failure is being told already
+  } catch (const std::exception&) {  // the job has failed, and another error reports it
   }
   try {
     reduction_.reset();  // waits for what is under way
@@ -151,7 +151,7 @@ void DataParallelStep::give_up() noexcept {
     if (recording_ == nullptr || !recording_->is_captured) store.buffers().restore();
     store.clear_gradients();
     parts_.state.is_open = false;
-  } catch (const std::exception&) {  // of a GPU with an error, likewise
+  } catch (const std::exception&) {  // the GPU has failed, and another error reports it
   }
 }
 

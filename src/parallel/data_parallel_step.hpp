@@ -10,10 +10,10 @@
 
 namespace trireme::parallel {
 
-// A step of DataParallel that has begun.
+// The OpenStep of DataParallel.
 class DataParallelStep final : public OpenStep {
  public:
-  // recording: null where no StepGraph records it. Collective.
+  // recording: null unless a StepGraph may record the step. Collective.
   DataParallelStep(DataParallel::Parts& parts, std::int64_t number, int micro_batches, StepRecording* recording);
 
   const Model& model() const override { return parts_.replicas.model; }
@@ -47,9 +47,9 @@ class DataParallelStep final : public OpenStep {
   std::uint64_t sent_before_;  // bytes
   StepRecording* recording_;
   StreamCalls calls_;
-  std::optional<std::int64_t> samples_;  // of all ranks
-  std::optional<Reduction> reduction_;   // until the step has ended
-  std::optional<StepSummary> summary_;   // once it is finished
+  std::optional<std::int64_t> samples_;  // of all ranks together
+  std::optional<Reduction> reduction_;   // until the step ends
+  std::optional<StepSummary> summary_;   // from finish() on
 };
 
 }  // namespace trireme::parallel

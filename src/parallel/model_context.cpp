@@ -18,7 +18,7 @@ ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& o
                 {"layer_costs", fmt::format("{}", fmt::join(options.layer_costs, ","))},
                 {"seed", options.seed},
                 {"batch_size", options.batch_size}});
-  require(options.batch_size >= 0, "the size of a batch is above 0, or 0 where no layer remembers rows, and not {}",
+  require(options.batch_size >= 0, "the size of a batch is above 0, or 0 if no layer carries values of rows, not {}",
           options.batch_size);
   require(options.batch_size == 0 || options.batch_size >= mesh.batch().size(),
           "a batch of {} samples has none for some of {} ranks; use at least {}", options.batch_size, mesh.batch().size(),
@@ -30,7 +30,7 @@ ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& o
                        .rows = {.batch_size = options.batch_size,
                                 .own = share_of(options.batch_size, mesh.batch().rank(), mesh.batch().size()),
                                 .ranks = mesh.batch().size()}};
-  // Groups of their own: nothing else must come between the collectives of a model.
+  // A model needs its own groups, so that no other collectives come between its own.
   const auto axis = [](const Group& ranks, int color, std::string_view name) {
     return std::make_shared<const Group>(ranks.split(color, ranks.rank(), name));
   };

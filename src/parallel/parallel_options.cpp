@@ -25,14 +25,14 @@ void check(const FixedBits& fixed, int ranks, const BufferPlane& buffers) {
   }
 }
 
-// Ranks of a tensor axis must treat what all of them hold alike.
+// Hooks are refused on a tensor axis: its ranks hold copies of some parameters, which a hook would round differently on each.
 void check(const Hooked& hooked, const FlatStore& store, const ProcessMesh& mesh) {
-  require(hooked.compression.hook != nullptr, "Hooked lacks its hook: set CompressionOptions::hook, or take Plain");
+  require(hooked.compression.hook != nullptr, "Hooked lacks its hook: set CompressionOptions::hook, or use Plain");
   const auto hook = hooked.compression.hook();
   require(hook != nullptr, "the factory of CompressionOptions::hook has made no hook");
   const std::string name = hook->str();
   require(mesh.tensor().size() == 1,
-          "compression {} rounds what the ranks of a tensor axis have in common differently on each: leave it out", name);
+          "compression {} would round parameters that all ranks of a tensor axis hold differently on each: leave it out", name);
   require(store.on_host(), "compression {} works on the host's memory, but the model lies on a GPU", name);
 }
 
@@ -70,7 +70,7 @@ const Tuning& tuning_of(const ParallelOptions& options) {
 
 namespace {
 
-// Their sums over the data axis are not yet those of all samples, but for experts.
+// With an expert axis, sums over the data axis lack the samples of the axis' other ranks, except for experts.
 void check_expert_axis(const ParallelOptions& options, FlatStore& store, const ProcessMesh& mesh) {
   if (mesh.expert().size() == 1) return;
   const BufferPlane& buffers = store.buffers();
@@ -81,8 +81,8 @@ void check_expert_axis(const ParallelOptions& options, FlatStore& store, const P
   }
   require(std::holds_alternative<Plain>(options.sum) && !tuning_of(options).on && store.on_host() && !has_statistics,
           "with an expert axis gradients are summed by Plain without tuning, on the CPU, and no layer has statistics of the "
-          "batch or "
-          "carries states of its rows: leave out fixed bits, hooks, tuning, batch norm, carried states, or --expert-parallel");
+          "batch or carries states of its rows: leave out fixed bits, hooks, tuning, batch norm, carried states, or "
+          "--expert-parallel");
 }
 
 }  // namespace
@@ -91,12 +91,11 @@ void check(const ParallelOptions& options, FlatStore& store, const ProcessMesh& 
   const BucketOptions& buckets = options.buckets;
   require(buckets.bytes > 0 && buckets.first_bytes > 0 && buckets.slice_bytes > 0,
           "BucketOptions are above 0, got {}, {} and {} bytes", buckets.bytes, buckets.first_bytes, buckets.slice_bytes);
-  monitor::Registry().gauge(options.metrics_prefix + "loss");  // refuses what is no name
+  monitor::Registry().gauge(options.metrics_prefix + "loss");  // throws if this is no valid name
   require(options.check_replicas >= 0, "check_replicas is a number of steps, or 0 for none, got {}", options.check_replicas);
-  require(
-      store.on_host() || mesh.data().size() == 1 || reaches(mesh.data(), store),
-      "the model lies on a GPU, but the ranks' group reaches the host's memory alone: make the mesh of gpu_group(group), or "
-      "launch with BackendKind::nccl");
+  require(store.on_host() || mesh.data().size() == 1 || reaches(mesh.data(), store),
+          "the model lies on a GPU, but the ranks' group reaches only the host's memory: make the mesh of gpu_group(group), or "
+          "launch with BackendKind::nccl");
   if (const auto* fixed = std::get_if<FixedBits>(&options.sum)) check(*fixed, mesh.data().size(), store.buffers());
   if (const auto* hooked = std::get_if<Hooked>(&options.sum)) check(*hooked, store, mesh);
   check(tuning_of(options), store, mesh);

@@ -9,15 +9,16 @@
 
 namespace trireme::parallel {
 
-// Throws where a value makes no sense, or where the model or the mesh does not fit what was asked for.
+// Throws if a value is not allowed, or if the model or the mesh does not fit the options.
 void check(const ParallelOptions& options, FlatStore& store, const ProcessMesh& mesh);
 
-// What all ranks must have alike, for require_same.
+// The settings that must be the same on all ranks, for require_same.
 std::vector<Setting> settings_of(const ParallelOptions& options, bool sharded);
 
 const Tuning& tuning_of(const ParallelOptions& options);
 
-// Whether a group reduces gradients where they lie. Of a store on the host a group of GPUs reduces them on the host.
+// Whether the group's memory() is on the same device as the store. A group of GPUs reduces a store on the host through the
+// host's group.
 bool reaches(const Group& group, const FlatStore& store);
 
 }  // namespace trireme::parallel

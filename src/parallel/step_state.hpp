@@ -8,18 +8,18 @@
 
 namespace trireme::parallel {
 
-// What changes from step to step, beside the model itself and its buckets.
+// The state that changes from step to step, beside the model and its buckets.
 struct StepState {
   amp::GradScaler scaler;
-  std::vector<std::uint64_t> compared_optimizers = {};  // their serials: all ranks have the same settings
-  bool is_open = false;                                 // a step is
-  std::int64_t number = -1;                             // of the newest one
-  bool is_updated = false;                              // the newest one was, and was not skipped
-  std::uint64_t earlier_steps = 0;                      // that were updated under the same number
+  std::vector<std::uint64_t> compared_optimizers = {};  // serial numbers of optimizers with the same settings on all ranks
+  bool is_open = false;                                 // whether a step is open
+  std::int64_t number = -1;                             // of the newest step
+  bool is_updated = false;                              // whether the newest step was updated and not skipped
+  std::uint64_t earlier_steps = 0;                      // steps that were updated under the same number
   std::int64_t finished_steps = 0;
   std::int64_t exchanges = 0;
 
-  // The step with this number is open.
+  // Opens the step with this number.
   void begin(std::int64_t its_number) {
     if (std::exchange(number, its_number) != its_number) {
       earlier_steps = 0;

@@ -20,7 +20,7 @@ namespace trireme::trainer {
 
 namespace {
 
-// Names with hyphens, in the order that CLI11 wants: from the end.
+// The words of the command line, names with hyphens, in CLI11's order: from the end.
 std::vector<std::string> words_of(int argc, const char* const* argv) {
   std::vector<std::string> words;
   for (int index = argc - 1; index > 0; --index) {
@@ -30,7 +30,7 @@ std::vector<std::string> words_of(int argc, const char* const* argv) {
       std::string value = word.substr(end);
       word = with_hyphens(word.substr(0, end));
       if (value == "=") {
-        words.emplace_back();  // an empty text, and not the next word
+        words.emplace_back();  // the value is an empty text, not the next word
       } else {
         word += value;
       }

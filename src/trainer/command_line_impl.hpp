@@ -24,10 +24,10 @@ class CommandLine::Impl {
 
   CLI::Option* add(const std::string& name, const OptionValue& value, const std::string& text);
   CLI::Option* add_text(const std::string& name, const Words& words, const std::string& text);
-  // One of the program: a setting of its checkpoints.
+  // Adds an option of the program, which becomes a setting in checkpoints.
   CLI::Option* add_own(const std::string& name, const OptionValue& value, const std::string& text, Differs differs);
 
-  // The options of a table, under this heading; the target must live until the options are read.
+  // Adds the options of a table under this heading; the target must live until the options are read.
   template <typename Target>
   void add_rows(const char* heading, std::span<const OptionRow<Target>> rows, Target& target) {
     group = heading;
@@ -40,26 +40,26 @@ class CommandLine::Impl {
     }
   }
 
-  // Of the options that say the same in different words the command line takes one, and a file's are passed over where the
-  // command line has one.
+  // Makes `option` and the others for `instead_of` exclude each other: the command line takes one of them, and then a file's
+  // are ignored.
   void exclude_others(CLI::Option* option, const std::string& name, const std::string& instead_of);
-  const std::string& first_name_of(const std::string& name) const;  // of those options
+  const std::string& first_name_of(const std::string& name) const;  // the option that it replaces, or its own name
 
-  void check_named(const std::string& name, const std::function<void()>& check) const;  // an error names what was given
+  void check_named(const std::string& name, const std::function<void()>& check) const;  // adds the option's name to an error
 
-  std::string free(const std::string& name) const;      // the same, of an option that is to be added
+  std::string free(const std::string& name) const;      // written(name); throws if it is taken or not valid
   static std::string written(const std::string& name);  // "--batch-size"
 
-  // With the line of --config FILE that gave the option which the error's name, or else its message, begins with.
+  // Adds the line of the --config file to an error, if its name (or else its message) begins with an option that the file gave.
   ErrorFields located(ErrorFields fields) const;
 
   CLI::App app;
-  std::shared_ptr<OptionFile> file;  // that of --config
-  std::set<std::string> said;        // names on the command line
+  std::shared_ptr<OptionFile> file;  // for --config
+  std::set<std::string> said;        // the names on the command line
   std::string program;
   std::string group = "Options";
   bool print_config = false;
-  std::map<std::string, std::string> same;  // of an option that says in other words what another one says: that one
+  std::map<std::string, std::string> same;  // by option: the one that it replaces, as "steps" replaces "until"
   DeviceOptions* device = nullptr;
 
   struct Text {
@@ -73,7 +73,7 @@ class CommandLine::Impl {
   struct Own {
     std::string name;
     std::function<std::string()> shown;
-    std::string usual;  // shown before the options are read
+    std::string usual;  // the default: the value before the options are read
     Differs differs = Differs::refused;
   };
   std::vector<Own> settings;  // of the program's own options

@@ -12,7 +12,7 @@
 namespace trireme {
 namespace {
 
-// How many letters must be changed, added or removed to make one of the other.
+// The edit distance: how many letters must be changed, added or removed to turn a into b.
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -28,7 +28,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-// "; did you mean --steps?", where a name is near.
+// "; did you mean --steps?" if a name is similar.
 std::string suggestion(const std::string& word, const std::vector<std::string>& names) {
   std::string nearest;
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
@@ -42,7 +42,7 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   return nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
 }
 
-// The command that was chosen, or the program where it has none.
+// The command that was chosen, or the program itself.
 const CLI::App& chosen(const CLI::App& app) {
   const auto commands = app.get_subcommands();
   return commands.empty() ? app : *commands.front();
@@ -78,7 +78,7 @@ std::string text_of_unknown(const std::string& option, const CLI::App& app) {
 std::string text_of(const CLI::ParseError& error, const CLI::App& app) {
   const CLI::App& command = chosen(app);
   for (const std::string& word : app.remaining(true)) {
-    if (word == "--") continue;  // what follows it was taken
+    if (word == "--") continue;  // CLI11 has taken what follows it
     if (word.size() > 1 && word.starts_with('-')) {
       return text_of_unknown(word.substr(0, word.find('=')), app);
     }

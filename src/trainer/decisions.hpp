@@ -7,10 +7,10 @@
 
 namespace trireme::trainer {
 
-// What a reduction finds out in its first steps, in words: its buckets, whether it compresses.
+// Lines about what a run decides in its first steps: its buckets, and whether it compresses gradients.
 class Decisions {
  public:
-  std::vector<std::string> take(const parallel::DataParallel& replicas);  // those since the last call
+  std::vector<std::string> take(const parallel::DataParallel& replicas);  // decisions since the last call
 
  private:
   bool tuned_ = false;

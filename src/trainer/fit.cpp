@@ -13,7 +13,7 @@
 
 namespace trireme::trainer {
 
-// Values, not optionals: a checkpoint keeps these. Before the first finite validation best_step is -1.
+// The state holds plain values, since a checkpoint keeps them; best_step is -1 before the first finite validation.
 class Validations::Impl {
  public:
   Impl(Run& of_run, Model& of_model, const FitOptions& with_options) : run(of_run), model(of_model), options(with_options) {}
@@ -24,7 +24,7 @@ class Validations::Impl {
   }
 
   void add(double of_this_rank) {
-    std::array<double, 1> of_first{of_this_rank};  // so that ranks can't come to differ
+    std::array<double, 1> of_first{of_this_rank};  // rank 0's value counts, so that all ranks decide alike
     run.world().broadcast(std::span(of_first), 0, "validation").wait_on_host();
     const double value = of_first[0];
     last = value;
@@ -50,7 +50,7 @@ class Validations::Impl {
     return is_out_of_patience() ? FitEnd::patience : FitEnd::interrupted;
   }
 
-  // A run that patience has ended does not go on when it is started once more.
+  // After loading a checkpoint: a run that ended for lack of patience ends again.
   void stop_again() {
     if (!is_out_of_patience()) return;
     run.note(fmt::format("{} had not got better for {} validations: training has ended", options.name, without_better));
@@ -59,7 +59,7 @@ class Validations::Impl {
 
   void add_model(State& state) { model.store().add_to(state, "model."); }
 
-  // As of any checkpoint: the disk failed on all ranks alike, and training goes on.
+  // As for any checkpoint: if the disk fails, which all ranks learn, training goes on.
   void save_or_tell() {
     try {
       save();
@@ -77,7 +77,7 @@ class Validations::Impl {
 
   void load_best() {
     const auto kept = checkpoints->steps();
-    if (std::ranges::find(kept, best_step) == kept.end()) {  // of a later part of the run, which a resume has gone back before
+    if (std::ranges::find(kept, best_step) == kept.end()) {  // the run resumed from an earlier step since
       run.note(fmt::format("the best values, of step {}, are no longer kept: the model has those of the last step", best_step));
       return;
     }

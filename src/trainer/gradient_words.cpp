@@ -32,21 +32,21 @@ OptionValue one_of(std::string& value, std::vector<std::string> choices) {
 constexpr auto rows_of_gradients = std::to_array<GradientRow>({
     {.name = "bucket-mb",
      .value = [](GradientWords& w) -> OptionValue { return &w.bucket_mb; },
-     .text = "MiB of gradients that are reduced together; auto: the first 30 steps find the best buckets"},
+     .text = "MiB of gradients that are reduced together; auto: find the best buckets in the first 30 steps"},
     {.name = "bucket-profile",
      .value = [](GradientWords& w) -> OptionValue { return &w.bucket_profile; },
-     .text = "start with the tuned buckets in this file, or write there what tuning found"},
+     .text = "use the tuned buckets in this file, or tune and write them to it"},
     {.name = "fixed-bits",
      .value = [](GradientWords& w) -> OptionValue { return &w.fixed_bits; },
-     .text =
-         "micro-batches of a step on all replicas, whose weights are then the same bits for any number of replicas, buckets "
-         "and nodes: a power of two for each of them; 0: off",
+     .text = "micro-batches of a step on all replicas together, a power of two for each; the weights then have the same bits "
+             "for any "
+             "number of replicas, buckets and nodes; 0: off",
      .setting = "fixed_bits",
      .differs = Differs::allowed,
      .check = [](const GradientWords& w) { require(w.fixed_bits >= 0, "--fixed-bits is 0 or more, not {}", w.fixed_bits); }},
     {.name = "compress",
      .value = [](GradientWords& w) -> OptionValue { return &w.compress; },
-     .text = "gradients between nodes: none, fp16, bf16, int8, topk:RATIO or powersgd:RANK",
+     .text = "compression of gradients between nodes: none, fp16, bf16, int8, topk:RATIO or powersgd:RANK",
      .check = [](const GradientWords& w) { parallel::parse_compression(w.compress); }},
     {.name = "compress-start",
      .value = [](GradientWords& w) -> OptionValue { return &w.compress_start; },
@@ -54,18 +54,18 @@ constexpr auto rows_of_gradients = std::to_array<GradientRow>({
      .check = [](const GradientWords& w) { require_steps("--compress-start", w.compress_start); }},
     {.name = "compress-warmup",
      .value = [](GradientWords& w) -> OptionValue { return &w.compress_warmup; },
-     .text = "steps each with 25, 6.3, 1.5 and 0.4 % of the elements before topk's RATIO",
+     .text = "topk sends 25, 6.3, 1.5 and 0.4 % of the elements, each for this many steps, before RATIO",
      .check = [](const GradientWords& w) { require_steps("--compress-warmup", w.compress_warmup); }},
     {.name = "compress-when",
      .value = [](GradientWords& w) -> OptionValue {
        return one_of(w.compress_when, {"faster", "always"});
      },
-     .text = "faster: only if a trial at the first such step was"},
+     .text = "faster: compress only if a trial at the first such step was faster; always: no trial"},
     {.name = "compress-between",
      .value = [](GradientWords& w) -> OptionValue {
        return one_of(w.compress_between, {"nodes", "ranks"});
      },
-     .text = "nodes: their ranks sum their gradients first; ranks: each its own"},
+     .text = "nodes: the ranks of a node sum their gradients first; ranks: each rank compresses its own"},
 });
 
 bool tunes(const GradientWords& words) { return words.bucket_mb == "auto"; }
@@ -101,14 +101,13 @@ GradientWords gradient_words_of(const parallel::GradientSum& sum) {
 void apply(const GradientWords& words, const std::function<bool(const char* name)>& given, Options& options) {
   const bool compresses = words.compress != "none";
   require(words.fixed_bits == 0 || !compresses,
-          "--compress {} rounds gradients by what each node has, and --fixed-bits promises the same bits for any; give one of "
-          "them",
+          "--compress {} makes results depend on the nodes, and --fixed-bits makes them independent; give one of them",
           words.compress);
   require(!tunes(words) || !compresses, "--bucket-mb auto measures reductions without --compress {}; give a number",
           words.compress);
   require(words.bucket_profile.empty() || tunes(words), "--bucket-profile {} needs --bucket-mb auto", words.bucket_profile);
   require(words.fixed_bits == 0 || options.micro_batch_size == 0, "--micro-batch-size follows from --fixed-bits; leave it out");
-  const std::string_view size = "bucket-mb";  // that alone leaves how they are summed
+  const std::string_view size = "bucket-mb";  // a size alone does not change how gradients are summed
   const bool sums =
       std::ranges::any_of(rows_of_gradients, [&](const GradientRow& row) { return row.name != size && given(row.name); });
   if (sums || tunes(words)) options.parallel.sum = sum_of(words);

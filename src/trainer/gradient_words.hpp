@@ -11,7 +11,7 @@
 
 namespace trireme::trainer {
 
-// How gradients are summed, in the words of the command line.
+// The values of the command line's options for summing gradients.
 struct GradientWords {
   std::string bucket_mb = "25";
   std::string bucket_profile = {};
@@ -25,10 +25,10 @@ struct GradientWords {
 
 std::span<const OptionRow<GradientWords>> gradient_rows();
 
-// Those of a sum of which checkpoints keep something.
+// The values for `sum` that checkpoints keep; the others have their defaults.
 GradientWords gradient_words_of(const parallel::GradientSum& sum);
 
-// Checks them together; what was given takes the place of what the program has.
+// Checks the values together, and sets in `options` those that were given.
 void apply(const GradientWords& words, const std::function<bool(const char* name)>& given, Options& options);
 
 }  // namespace trireme::trainer

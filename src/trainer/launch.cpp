@@ -33,7 +33,7 @@ std::string binding_notice(const Group& world) {
                      cores);
 }
 
-// What a shell takes for one word.
+// Quotes the text if a shell would not take it as one word.
 std::string quoted(std::string_view word) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%";
   if (!word.empty() && word.find_first_not_of(plain) == word.npos) return std::string(word);
@@ -49,7 +49,7 @@ std::string command_of(int argc, char** argv) {
   return command;
 }
 
-// Prepares this rank's GPU; the group reaches the memory of all of them.
+// Prepares this rank's GPU; returns a group that works on the memory of the GPUs.
 Group with_gpus(const Group& world, BackendKind backend, const DeviceOptions& options) {
   const bool threads = backend == BackendKind::thread;
   if (threads) device::set_cuda_device(world.rank() % device::cuda_device_count());
@@ -75,7 +75,7 @@ int launch(int argc, char** argv, CommandLine& line, const Options& defaults, co
   } catch (const Error& error) {
     refusal = error;
   }
-  // Every process of a job gets here with the same command line; one of them speaks for all.
+  // Every process of the job gets here with the same command line; only one prints.
   if (refusal || !text.empty()) {
     return trireme::launch(BackendKind::mpi, {}, [&](const Group& world) {
       world.agree(

@@ -28,7 +28,7 @@ constexpr auto rank_rows = std::to_array<OptionRow<Ranks>>({
     {.name = "ranks", .value = [](Ranks& r) -> OptionValue { return &r.options.ranks; }, .text = "of --backend thread"},
     {.name = "threads",
      .value = [](Ranks& r) -> OptionValue { return &r.options.threads_per_rank; },
-     .text = "of one rank; 0: OMP_NUM_THREADS, or its share of the cores"},
+     .text = "OpenMP threads of a rank; 0: OMP_NUM_THREADS, or its share of the cores"},
     {.name = "flight-dir",
      .value = [](Ranks& r) -> OptionValue { return &r.options.flight_directory; },
      .text = "keep the ranks' last calls in this folder, for trireme-flight"},
@@ -47,11 +47,10 @@ constexpr auto device_rows = std::to_array<OptionRow<DeviceOptions>>({
        return Words{.shown = [] { return std::string("automatic"); },
                     .take = [&d](const std::string& given) { d.start_up = parse_start_up(given); }};
      },
-     .text =
-         "with --device cuda: what started the processes, mpi, torchrun, slurm or single; automatic: whose variables are set"},
+     .text = "with --device cuda: what started the processes: mpi, torchrun, slurm, single, or automatic"},
     {.name = "memory-fraction",
      .value = [](DeviceOptions& d) -> OptionValue { return &d.memory_fraction; },
-     .text = "of its GPU's memory that a rank may take",
+     .text = "the share of its GPU's memory that a rank may use",
      .check =
          [](const DeviceOptions& d) {
            require(d.memory_fraction > 0 && d.memory_fraction <= 1, "--memory-fraction {} does not lie in (0, 1]",

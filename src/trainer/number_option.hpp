@@ -14,7 +14,7 @@
 
 namespace trireme {
 
-// The number that is given for an option; else a CLI::ConversionError that says what the option takes.
+// Reads the number given for an option; throws a CLI::ConversionError that says what the option takes.
 template <typename T>
 T number_for(const std::string& option, const std::string& given) {
   if (const auto number = parse_number<T>(given)) return *number;
@@ -24,7 +24,7 @@ T number_for(const std::string& option, const std::string& given) {
   throw CLI::ConversionError(fmt::format("{} takes {}, not \"{}\"", option, takes, given), CLI::ExitCodes::ConversionError);
 }
 
-// An option that takes a number in decimal digits. CLI11 itself would read 010 as 8, and floating-point numbers by the locale.
+// Adds an option that takes a decimal number. CLI11 itself would read 010 as 8, and floating-point numbers by the locale.
 template <typename T>
 CLI::Option* add_number(CLI::App& app, const std::string& name, T& value, const std::string& text) {
   return app
@@ -34,7 +34,7 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, T& value, const 
       ->default_str(fmt::format("{}", value));
 }
 
-// Without a default.
+// The same without a default.
 template <typename T>
 CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<T>& value, const std::string& text) {
   return app
@@ -43,7 +43,7 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, std::optional<T>
       ->type_name(CLI::detail::type_name<T>());
 }
 
-// Several, with commas between them.
+// The same for several numbers with commas between them.
 template <typename T>
 CLI::Option* add_numbers(CLI::App& app, const std::string& name, std::vector<T>& values, const std::string& text) {
   return app

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view white_space = " \t\r";
 
-// What stands behind a '\' in double quotes, and what it means.
+// The characters after a '\' in double quotes, and their meanings.
 constexpr auto escapes = std::to_array<std::pair<char, char>>(
     {{'\\', '\\'}, {'"', '"'}, {'n', '\n'}, {'t', '\t'}, {'r', '\r'}, {'b', '\b'}, {'f', '\f'}});
 

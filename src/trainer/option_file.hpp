@@ -12,20 +12,20 @@ namespace trireme::trainer {
 
 std::string with_hyphens(std::string name);  // '-' for '_'
 
-// A file for --config: NAME = VALUE in each line, as TOML writes a key with one value; a text without spaces needs no quotes.
-// Lists and sections, which no option takes, are refused, as is what the program does not know: Error with file and line.
+// Reads a file for --config: a line of TOML, NAME = VALUE, per option; a text without spaces needs no quotes. Lists, sections
+// and unknown names throw an Error with file and line.
 class OptionFile final : public CLI::Config {
  public:
-  // `is_passed_over`: of options that the command line has said already.
+  // `is_passed_over`: true for options that the command line has.
   OptionFile(const CLI::App& app, std::function<bool(const std::string& name)> is_passed_over)
       : app_(app), is_passed_over_(std::move(is_passed_over)) {}
 
   std::vector<CLI::ConfigItem> from_config(std::istream& file) const override;
-  // The options that were given, in a file that repeats them.
+  // A file with the options that were given.
   std::string to_config(const CLI::App* app, bool default_also, bool write_description, std::string prefix) const override;
 
   std::string path() const;
-  int line_of(const std::string& name) const;  // of what was taken from the file; 0: the option was not
+  int line_of(const std::string& name) const;  // the line of an option taken from the file; 0: it was not
 
  private:
   [[noreturn]] void refuse(int line, const std::string& what) const;

@@ -35,7 +35,7 @@ bool is_something(const Amount& amount) {
   return std::visit([](const auto& one) { return one.count > 0; }, amount);
 }
 
-// How long a run lasts, in a number of one unit.
+// An option that sets the length of a run as a number of `unit`.
 Words length_in(Amount& until, const char* unit) {
   return {.shown = [] { return std::string(); },
           .take = [&until, unit](const std::string& given) { until = parse_amount(fmt::format("{} {}", given, unit)); }};
@@ -52,10 +52,7 @@ constexpr auto training_rows = std::to_array<RunRow>({
      .text = "how long: 600 steps, 20 epochs, 1000000 tokens, 5000 samples, 90s, 10min, 2h",
      .setting = "until",
      .differs = Differs::told,
-     .check =
-         [](const Options& o) {
-           require(is_something(o.until), "a run lasts longer than {}: Options::until", to_text(o.until));
-         }},
+     .check = [](const Options& o) { require(is_something(o.until), "Options::until is above 0, not {}", to_text(o.until)); }},
     {.name = "steps",
      .value = [](Options& o) -> Value { return length_in(o.until, "steps"); },
      .text = "the same in steps",
@@ -103,10 +100,10 @@ constexpr auto training_rows = std::to_array<RunRow>({
          [](const Options& o) {
            const double rate = o.base_learning_rate.value_or(1);
            require(std::isfinite(rate) && rate > 0, "a run's learning rate is above 0, not {}", rate);
-           require(!o.base_learning_rate || !o.learning_rate,
-                   "the learning rate of this run is a function of the step: one of {} for all steps would change nothing, "
-                   "leave it out",
-                   rate);
+           require(
+               !o.base_learning_rate || !o.learning_rate,
+               "the learning rate of this run is a function of the step, so a rate of {} would have no effect: leave it out",
+               rate);
          },
      .unset = "the optimizer's",
      .yields = true},
@@ -134,7 +131,7 @@ constexpr auto training_rows = std::to_array<RunRow>({
      .check = [](const Options& o) { require_not_negative("clip_norm", o.clip_norm); }},
     {.name = "clip-value",
      .value = [](Options& o) -> Value { return &o.clip_value; },
-     .text = "largest magnitude of an element of the gradients after that; 0: no limit",
+     .text = "largest magnitude of a gradient's element, clipped after --clip; 0: no limit",
      .setting = "clip_value",
      .differs = Differs::told,
      .check = [](const Options& o) { require_not_negative("clip_value", o.clip_value); }},
@@ -145,7 +142,7 @@ constexpr auto training_rows = std::to_array<RunRow>({
      .differs = Differs::told},
     {.name = "max-skipped",
      .value = [](Options& o) -> Value { return &o.max_skipped; },
-     .text = "steps that --non-finite skip leaves out one after the other before it stops",
+     .text = "the most steps in a row that --non-finite skip leaves out before the run stops",
      .setting = "max_skipped",
      .differs = Differs::told,
      .check = [](const Options& o) { require_not_negative("max_skipped", o.max_skipped); }},
@@ -164,18 +161,18 @@ constexpr auto checkpoint_rows = std::to_array<RunRow>({
      .text = "between checkpoints: 100 steps, 1 epoch, 10min",
      .check =
          [](const Options& o) {
-           require(is_something(o.checkpoint_every), "checkpoints are further apart than {}: Options::checkpoint_every",
+           require(is_something(o.checkpoint_every), "Options::checkpoint_every is above 0, not {}",
                    to_text(o.checkpoint_every));
          }},
     {.name = "keep",
      .value = [](Options& o) -> Value { return &o.checkpoints.keep; },
-     .text = "checkpoints that stay, the newest ones; 2 or more"},
+     .text = "how many of the newest checkpoints are kept; 2 or more"},
     {.name = "resume",
      .value = [](Options& o) -> Value { return &o.resume; },
      .text = "where to go on: auto (the newest checkpoint, if there is one), a step, or none"},
     {.name = "allow-other-data",
      .value = [](Options& o) -> Value { return &o.allow_other_data; },
-     .text = "go on from a checkpoint of other data, which is told in a line"},
+     .text = "resume from a checkpoint of other data, and print a line about it"},
     {.name = "metrics",
      .value = [](Options& o) -> Value { return &o.metrics; },
      .text = "write metrics to this file after each step: CSV where it ends in .csv, else JSON lines"},
@@ -222,7 +219,7 @@ constexpr auto mesh_rows = std::to_array<RunRow>({
      .differs = Differs::allowed},
     {.name = "sequence-parallel",
      .value = [](Options& o) -> Value { return &o.sequence_parallel; },
-     .text = "these divide what lies between their layers too: less memory",
+     .text = "the ranks of --tensor-parallel divide activations between their layers too: less memory",
      .setting = "sequence_parallel",
      .differs = Differs::allowed},
 });
@@ -233,12 +230,12 @@ constexpr auto replica_rows = std::to_array<RunRow>({
      .text = "whether a rank updates only its part of the parameters; auto: on where all ranks share a node's memory"},
     {.name = "check-replicas",
      .value = [](Options& o) -> Value { return &o.parallel.check_replicas; },
-     .text = "steps in which each weight is compared with those of its replicas; 0: never"},
+     .text = "in how many steps all weights are compared between replicas, a part in each step; 0: never"},
 });
 
 constexpr auto run_rows = std::to_array<std::span<const RunRow>>({training_rows, checkpoint_rows, mesh_rows, replica_rows});
 
-// action(row, value of the row) of all settings.
+// Calls action(row, value of the row) for all settings.
 template <typename F>
 void for_each_setting(const Options& options, const F& action) {
   Options copy = options;
@@ -315,7 +312,7 @@ parallel::ModelContextOptions context_of(const Options& options) {
           .batch_size = options.batch_size};
 }
 
-// With fixed bits the micro-batches follow from their number; a loader refuses what does not divide.
+// With fixed bits the size of a micro-batch follows from their number. A loader refuses numbers that do not divide.
 data::BatchOptions batch_of(const Options& options, const ProcessMesh& mesh, const Group& ranks) {
   data::BatchOptions batch{.batch_size = options.batch_size,
                            .micro_batch_size = options.micro_batch_size,
@@ -340,7 +337,7 @@ double highest_rate_of(const Options& options, double own) { return options.base
 
 void check_several_models(const Options& options) {
   require(!options.base_learning_rate,
-          "a learning rate of {} for all models of a run: each optimizer has one of its own, leave it out",
+          "a run with several models takes no learning rate of {}: each optimizer has its own; leave it out",
           options.base_learning_rate.value_or(0));
 }
 
@@ -348,7 +345,7 @@ Differs other_data_of(const Options& options) { return options.allow_other_data 
 
 optim::LearningRate rate_of(const Options& options, double highest, const std::optional<std::int64_t>& steps) {
   if (options.learning_rate) return options.learning_rate;
-  if (!steps) {  // nobody knows the end at which it could fall
+  if (!steps) {  // the end is not known, so the rate does not fall
     return optim::warmup_stable_decay(
         {.base = highest, .warmup = options.warmup, .total = std::numeric_limits<std::int64_t>::max()});
   }

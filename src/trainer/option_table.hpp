@@ -14,32 +14,31 @@
 
 namespace trireme::trainer {
 
-void check(const Options& options);  // Error{invalid_argument} names what can't be
+void check(const Options& options);  // Error{invalid_argument} names a value that is not allowed
 
-// What all ranks must share, and what a checkpoint keeps of a run's options.
+// The options that must be the same on all ranks and that a checkpoint keeps.
 optim::Settings settings_of(const Options& options);
 
-// How a setting of a run may differ where it goes on, and what a checkpoint without it was made with.
+// What happens if a resumed run has another value of a setting, and the value to assume for a checkpoint that lacks it.
 struct SettingRule {
   Differs differs = Differs::refused;
   std::optional<std::string> absent = {};
 };
 SettingRule rule_of_setting(const std::string& name);
 
-// What other rooms are told of a run's options.
-optim::UpdateOptions update_of(const Options& options);  // but for the learning rate
+// The options for other rooms.
+optim::UpdateOptions update_of(const Options& options);  // without the learning rate
 parallel::ModelContextOptions context_of(const Options& options);
-data::BatchOptions batch_of(const Options& options, const ProcessMesh& mesh, const Group& ranks);  // that share the samples
+data::BatchOptions batch_of(const Options& options, const ProcessMesh& mesh, const Group& ranks);  // ranks divide the batch
 
-// The highest learning rate of an optimizer that has this one of its own, and the rate of each step; `steps`: of the run, where
-// they are known.
+// The highest learning rate of an optimizer whose own rate is `own`, and the rate of each step. `steps`: of the run, if known.
 double highest_rate_of(const Options& options, double own);
 optim::LearningRate rate_of(const Options& options, double highest, const std::optional<std::int64_t>& steps);
-void check_several_models(const Options& options);  // Error{invalid_argument} names what is for one model alone
+void check_several_models(const Options& options);  // Error{invalid_argument} names an option that needs a single model
 
-Differs other_data_of(const Options& options);  // whether a run goes on with others than those of its checkpoint
+Differs other_data_of(const Options& options);  // what happens if a checkpoint was trained on other data
 
-// What the steps of a run are like, in a line; `rates`: the learning rates of its models, in words.
+// A line that describes the steps of a run. `rates`: the learning rates of its models, as text.
 std::string words_of(const Options& options, const std::string& rates, const std::optional<std::int64_t>& steps);
 
 }  // namespace trireme::trainer

@@ -9,11 +9,11 @@
 namespace trireme::trainer {
 
 void PlaceInData::require_tokens() const {
-  require(shape_.tokens_per_sample > 0, "a run whose loader reads no tokens does not count them: say samples or epochs");
+  require(shape_.tokens_per_sample > 0, "the loader of this run reads no tokens: use samples or epochs");
 }
 
 void PlaceInData::require_epochs() const {
-  require(shape_.samples_per_epoch > 0, "a run whose loader has no samples in an epoch does not count epochs: say steps");
+  require(shape_.samples_per_epoch > 0, "the loader of this run has no samples in an epoch: use steps");
 }
 
 std::int64_t PlaceInData::passed(const Amount& every, std::int64_t steps) const {

@@ -9,7 +9,7 @@
 
 namespace trireme::trainer {
 
-// What so many steps are in samples, tokens and epochs of a loader, and the other way round.
+// Converts between steps and the samples, tokens and epochs of a loader.
 class PlaceInData {
  public:
   PlaceInData() = default;
@@ -18,10 +18,10 @@ class PlaceInData {
   const LoaderShape& shape() const { return shape_; }
   std::int64_t samples_of(std::int64_t steps) const { return shape_.samples_of_steps(steps); }
 
-  // How often this much was passed in the first `steps` steps; not of Seconds.
+  // How many times the first `steps` steps passed this amount. Not for Seconds.
   std::int64_t passed(const Amount& every, std::int64_t steps) const;
 
-  // The fewest steps that hold this much; nothing for Seconds, of which only the clock knows.
+  // The fewest steps that hold this amount; nothing for Seconds.
   std::optional<std::int64_t> steps_of(const Amount& amount) const;
 
  private:

@@ -35,7 +35,7 @@ ModelContext Run::context(std::vector<double> layer_costs) const {
 
 data::BatchOptions Run::batch() const { return batch_of(impl_->options, impl_->mesh, impl_->mesh.batch()); }
 
-// The ranks of an expert axis compute together, so they evaluate the same.
+// The ranks of an expert axis compute together, so they evaluate the same samples.
 data::BatchOptions Run::evaluation_batch() const { return batch_of(impl_->options, impl_->mesh, impl_->mesh.data()); }
 
 void Run::add_model(Model& model, optim::AnyOptimizer* optimizer, const std::string& prefix) {
@@ -45,7 +45,7 @@ void Run::add_model(Model& model, optim::AnyOptimizer* optimizer, const std::str
     impl_->models.add({.model = &model, .optimizer = nullptr, .prefix = prefix, .replicas = nullptr, .decisions = {}});
     return;
   }
-  // Steps nest: each model's ranks are a group of their own.
+  // Steps nest, so each model needs its own group.
   const bool first = impl_->models.first_trained() == nullptr;
   const Group& world = impl_->world;
   const ProcessMesh mesh = first ? impl_->mesh : ProcessMesh(world.split(0, world.rank(), prefix), impl_->options.mesh);
@@ -102,7 +102,7 @@ void Run::begin_loop(const LoaderShape& shape) {
   }
   run.describe(shape);
   run.load();
-  if (run.checkpoints.on()) {  // what would fail at the first checkpoint fails now
+  if (run.checkpoints.on()) {  // so that errors of the first checkpoint are thrown now
     State state;
     run.models.add_to(state);
     run.due_for_checkpoint();
@@ -167,7 +167,7 @@ void Run::end_step(const StepSummary* summary) {
     run.tell_of_short_grace();
     for (const std::string& line : lines) note(line);
   };
-  // Saved first, told afterwards: whatever becomes of those who watch, the step is safe.
+  // Saves before it reports, so that a failing observer can't prevent the checkpoint.
   try {
     lines = run.checkpoints.after_step({.done = run.done,
                                         .seconds = run.elapsed_seconds(),
@@ -222,8 +222,7 @@ optim::UpdateOptions Run::update_options(const optim::AnyOptimizer& optimizer) c
 bool Run::due(const Place& every) const {
   impl_->require_phase(RunCall::due);
   const Amount amount = std::visit([](const auto& place) { return Amount(place); }, every);
-  require(std::visit([](const auto& place) { return place.count > 0; }, every), "due() is asked about more than {}",
-          to_text(amount));
+  require(std::visit([](const auto& place) { return place.count > 0; }, every), "due() takes more than {}", to_text(amount));
   const std::int64_t after = impl_->done_so_far();
   return (impl_->steps && after >= *impl_->steps) || impl_->ending != Ending::none ||
          impl_->place.passed(amount, after) > impl_->place.passed(amount, after - 1);

@@ -21,19 +21,19 @@ namespace trireme::trainer {
 
 namespace {
 
-// What a checkpoint says beside settings.
+// Entries of a checkpoint's configuration that are not settings.
 constexpr const char* loss_of_step = "loss_of_step";
 constexpr const char* seconds_of_run = "seconds_of_run";
 
-// None: a checkpoint that is older than this.
+// Older checkpoints lack this entry.
 double seconds_of(const checkpoint::Configuration& configuration) {
   const auto found = configuration.find(seconds_of_run);
   const auto seconds = found == configuration.end() ? std::nullopt : parse_number<double>(found->second);
   return std::max(0.0, seconds.value_or(0));
 }
 
-// The step of the checkpoint to go on from; none where the run begins anew. Rank 0 looks for it and tells the others; `found`
-// are all that it saw.
+// The step of the checkpoint to resume from; none if the run begins anew. Rank 0 looks for it and broadcasts it. `found`: all
+// steps that rank 0 found.
 std::optional<std::int64_t> step_to_resume(const Group& world, const Options& options, std::vector<std::int64_t>& found) {
   std::array<std::int64_t, 1> step{-1};
   const auto look = [&] {
@@ -50,7 +50,7 @@ std::optional<std::int64_t> step_to_resume(const Group& world, const Options& op
       return;
     }
     step[0] = parse_number<std::int64_t>(resume).value_or(-1);
-    require(step[0] >= 0, "{}: it is neither auto, none nor a step", said);
+    require(step[0] >= 0, "{}: this is neither auto, none nor a step", said);
     require(std::ranges::find(found, step[0]) != found.end(),
             "{}: there is no such checkpoint in {}; there are those of steps [{}]", said, directory.string(),
             fmt::join(found, ", "));
@@ -84,7 +84,7 @@ void RunCheckpoints::prepare() {
     if (world_.rank() != 0) return;
     const auto committed = checkpoint::committed_steps(directory_, *files_);
     if (committed.empty() || (!found_.empty() && found_.back() == committed.back())) return;
-    throw Error({.code = ErrorCode::io,  // the same start once more finds them
+    throw Error({.code = ErrorCode::io,  // starting again finds them
                  .message = "another job has saved checkpoints there since this one looked for the newest",
                  .path = directory_.string(),
                  .hint = "start it once more"});
@@ -114,7 +114,7 @@ void RunCheckpoints::describe(const std::string& name, const std::string& value,
   own_[name] = own;
 }
 
-// A checkpoint that says nothing of them may be of any data.
+// A checkpoint that lacks such an entry accepts any data.
 std::vector<std::string> RunCheckpoints::describe_data(const std::string& name, const std::string& value, Differs other) {
   settings_[name] = value;
   own_[name] = {.rule = {.differs = other, .absent = value}, .of_data = true};
@@ -126,7 +126,7 @@ std::vector<std::string> RunCheckpoints::describe_data(const std::string& name, 
   return notes;
 }
 
-// The settings first: where these differ, a missing tensor would not tell why.
+// Compares the settings first, since a missing tensor would not show that they differ.
 std::vector<std::string> RunCheckpoints::load(const AddTo& add_to, bool whole) {
   if (!resumed_) return whole ? about_later() : std::vector<std::string>();
   std::vector<std::string> notes;
@@ -151,7 +151,7 @@ std::vector<std::string> RunCheckpoints::load(const AddTo& add_to, bool whole) {
   return notes;
 }
 
-// Of the checkpoints that this run leaves behind. On rank 0.
+// A note about checkpoints that are later than the resumed one. On rank 0.
 std::vector<std::string> RunCheckpoints::about_later() const {
   std::vector<std::int64_t> later = found_;
   std::erase_if(later, [this](std::int64_t step) { return step <= resumed_.value_or(-1); });
@@ -161,7 +161,7 @@ std::vector<std::string> RunCheckpoints::about_later() const {
                   fmt::join(later, ", "))};
 }
 
-// But for its data: an evaluation may be of others.
+// The program's settings without those of the data, since an evaluation may read other data.
 checkpoint::Configuration RunCheckpoints::own_settings() const {
   checkpoint::Configuration own;
   for (const auto& [name, setting] : own_) {
@@ -170,7 +170,7 @@ checkpoint::Configuration RunCheckpoints::own_settings() const {
   return own;
 }
 
-// Where it does not fit, what differs may be why.
+// If the checkpoint does not fit, adds the differing settings to the error, since they may be the cause.
 checkpoint::LoadedCheckpoint RunCheckpoints::load_state(const State& state, bool whole, const std::vector<std::string>& notes) {
   try {
     return checkpoints_->load(*resumed_, state, {.whole = whole});
@@ -193,8 +193,8 @@ std::vector<std::string> RunCheckpoints::after_step(const StepEnd& step, const A
   const bool first = done_ == resumed_.value_or(0);
   done_ = step.done;
   if (first) report(RunState::training);
-  if (!claim_) return notes;                        // nothing is trained, or nothing saved
-  const auto tell = [&notes](const Error& error) {  // the disk failed, on all ranks alike: training goes on
+  if (!claim_) return notes;                        // no model is trained, or there are no checkpoints
+  const auto tell = [&notes](const Error& error) {  // the disk failed, as all ranks know: training goes on
     if (error.code() != ErrorCode::io) throw;
     notes.push_back(fmt::format("note: no checkpoint was saved: {}", error.what()));
   };

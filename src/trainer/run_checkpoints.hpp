@@ -23,19 +23,19 @@ namespace trireme::trainer {
 
 // A step that has ended.
 struct StepEnd {
-  std::int64_t done = 0;  // with it
+  std::int64_t done = 0;  // finished steps, including this one
   double seconds = 0;     // of the run's loop, over all starts
-  std::string loss = {};  // in words
+  std::string loss = {};  // as text
   bool save = false;      // a checkpoint is due, or was asked for
-  bool last = false;      // of this start
+  bool last = false;      // the last step of this start
 };
 
-// The checkpoints of a run, as its options ask for them; without a directory there are none.
+// The checkpoints of a run. Without a directory in the options none are saved or loaded.
 class RunCheckpoints {
  public:
   using AddTo = std::function<void(State&)>;
 
-  // Collective. Finds the checkpoint to go on from.
+  // Finds the checkpoint to resume from. Collective.
   RunCheckpoints(const Group& world, const Options& options);
 
   bool on() const { return checkpoints_.has_value(); }
@@ -44,31 +44,31 @@ class RunCheckpoints {
   const checkpoint::Configuration& settings() const { return settings_; }
   void describe(const std::string& name, const std::string& value, const OwnSetting& own);
 
-  // What the run reads. Where the checkpoint is loaded already it is compared at once. Gives what there is to tell. Collective.
+  // Sets what the run reads. If the checkpoint is loaded already, compares it at once. Returns lines to print. Collective.
   std::vector<std::string> describe_data(const std::string& name, const std::string& value, Differs other);
 
-  // Collective, before a run that trains loads: claims the directory, and removes what earlier starts of this job have left
-  // half done. An Error where another job saves there, or has saved since this run looked.
+  // Claims the directory for a run that trains, before it loads, and removes incomplete checkpoints of earlier starts. Throws
+  // if another job saves there, or has saved since the constructor looked. Collective.
   void prepare();
 
-  // Collective, once nothing is left that could refuse this start.
+  // Records the start of the run, once it can no longer be refused. Collective.
   void record(const Options& options) const;
 
-  // Fills the state from the checkpoint that was found. `whole`: the run trains, and has all that the checkpoint holds; one
-  // that only evaluates is asked for no settings but those of its program.
+  // Fills the state from the checkpoint that was found. `whole`: the run trains and loads everything that the checkpoint holds.
+  // For a run that only evaluates, just the settings of its program are compared. Returns lines to print.
   std::vector<std::string> load(const AddTo& add_to, bool whole);
 
-  // Of the run's loop, in the starts before; once the checkpoint is loaded.
+  // Seconds in the run's loop during earlier starts; known once the checkpoint is loaded.
   double seconds_before() const { return seconds_before_; }
 
-  // Whether the time for the next one has come; only rank 0 knows.
+  // Whether a checkpoint is due by the clock; always false on ranks other than 0.
   bool is_time() const;
 
-  // Collective. Saves where `save` says so, and at the end; there it waits until the checkpoint is committed. Gives what there
-  // is to tell.
+  // Saves a checkpoint if step.save or step.last; in the latter case waits until it is committed. Returns lines to print.
+  // Collective.
   std::vector<std::string> after_step(const StepEnd& step, const AddTo& add_to);
 
-  void report(RunState state) const;  // to what supervises the job
+  void report(RunState state) const;  // to the supervisor of the job
 
  private:
   checkpoint::Configuration own_settings() const;
@@ -78,7 +78,7 @@ class RunCheckpoints {
   void committed(std::optional<std::int64_t> step, std::vector<std::string>& notes);
 
   Group world_;
-  std::optional<checkpoint::Claim> claim_;  // outlives what is being saved
+  std::optional<checkpoint::Claim> claim_;  // declared first, so that it outlives a save under way
   std::optional<checkpoint::Checkpoints> checkpoints_;
   Location directory_;
   std::shared_ptr<FileSystem> files_;
@@ -86,9 +86,9 @@ class RunCheckpoints {
   std::map<std::string, OwnSetting> own_;  // of the program and its data
   std::optional<checkpoint::Configuration> loaded_;
   Amount every_;
-  std::vector<std::int64_t> found_;  // committed when this run looked; of rank 0
+  std::vector<std::int64_t> found_;  // the committed steps that rank 0 found in the constructor
   std::optional<std::int64_t> resumed_;
-  std::optional<std::int64_t> newest_;  // committed
+  std::optional<std::int64_t> newest_;  // the newest committed step
   std::int64_t done_ = 0;
   double seconds_before_ = 0;
   Stopwatch since_last_save_;

@@ -40,27 +40,27 @@
 
 namespace trireme::trainer {
 
-// Why no further step is taken although the run has more; the same on all ranks.
+// Why the loop ends before the run's last step; the same on all ranks.
 enum class Ending : std::uint8_t {
   none,
   asked,      // by stop() or ask()
-  signal,     // of one rank, or several
-  time_over,  // of a run that lasts so many Seconds; within the loop also where somebody asked
+  signal,     // on any rank
+  time_over,  // the run lasts so many Seconds; before agree_on_ending() possibly also `asked`
 };
 
-// What one start of a run has seen of its steps.
+// Statistics of the steps in this start of the run.
 struct ThisStart {
   std::int64_t first_step = 0;
   Stopwatch since_start;
-  Stopwatch since_last_step;  // ended
-  double step_seconds = 0;    // of the newest step, with what lies between it and the one before
+  Stopwatch since_last_step;  // since the end of the last step
+  double step_seconds = 0;    // from the end of the last step but one to the end of the last
   std::optional<double> first_loss;
   double last_loss = 0;
   double exposed_seconds = 0;
   bool steps_are_told = false;
 };
 
-// What a run keeps.
+// The state of a run.
 class Run::Impl {
  public:
   Impl(const Group& group, const Options& all_options)
@@ -68,7 +68,7 @@ class Run::Impl {
     done = checkpoints.resumed().value_or(0);
     if (world.rank() == 0) observers.emplace(options.process.standard_output, !options.metrics.empty());
     group.agree([this] { require_writable_metrics(); }, "open the metrics file");
-    monitor::Registry::current().restart();  // what another run of this thread has left is none of this one
+    monitor::Registry::current().restart();  // removes metrics of earlier runs on this thread
     if (options.process.signals && checkpoints.on()) listening.emplace();
   }
   ~Impl() {
@@ -84,12 +84,12 @@ class Run::Impl {
     return options;
   }
 
-  // What a file holds may still be wanted: it is opened for good once the run is accepted.
+  // Opens the file of metrics. Only once the run can no longer be refused, since that may truncate the file.
   void open_metrics() {
     if (observers && !options.metrics.empty()) observers->open_metrics(options.metrics, done);
   }
 
-  // Reports of a run that has optimizers and no loop.
+  // Writes waiting reports of a run that has optimizers and no loop.
   void tell_what_waits() noexcept {
     if (!accepted || !observers || !observers->has_waiting()) return;
     try {
@@ -99,7 +99,7 @@ class Run::Impl {
     }
   }
 
-  // Leaves no file where there was none.
+  // Removes the file again if it was not there before.
   void require_writable_metrics() const {
     if (world.rank() != 0 || options.metrics.empty()) return;
     const char* path = options.metrics.c_str();
@@ -122,7 +122,7 @@ class Run::Impl {
            std::filesystem::file_size(options.metrics, unknown) > 0 && !unknown;
   }
 
-  // On a terminal, in what the loader counts.
+  // Shows progress on the terminal, in tokens or samples.
   void watch() {
     if (!observers || !options.process.terminal) return;
     monitor::TerminalOptions shown{.unit = place.shape().tokens_per_sample > 0 ? "tokens" : "samples", .shown = {}};
@@ -145,10 +145,10 @@ class Run::Impl {
     if (whole) checkpoints.prepare();
     const auto lines = checkpoints.load([this](State& state) { models.add_to(state); }, whole);
     for (const std::string& line : lines) note(line);
-    if (whole) return;  // its loop opens the metrics, unless it is refused for its data
+    if (whole) return;  // the loop opens the file of metrics, once the data are compared
     if (holds_metrics()) {
       observers->leave_metrics();
-      note(fmt::format("note: {} holds metrics already, and an evaluation leaves them: name another file for its own",
+      note(fmt::format("note: {} holds metrics already, and an evaluation does not overwrite them: name another file",
                        options.metrics));
     }
     world.agree([this] { open_metrics(); }, "open the metrics file");
@@ -163,7 +163,7 @@ class Run::Impl {
     if (observers) observers->note(line);
   }
 
-  // What the loader knows of its data, unless the program has described them.
+  // Describes the data by the loader, unless the program has described them.
   void describe(const LoaderShape& shape) {
     if (!checkpoints.on()) return;
     std::map<std::string, std::string> data{{"samples_per_epoch", std::to_string(shape.samples_per_epoch)}};
@@ -183,12 +183,12 @@ class Run::Impl {
 
   bool due_for_checkpoint() const {
     const auto* seconds = std::get_if<Seconds>(&options.checkpoint_every);
-    if (seconds != nullptr) return false;  // rank 0 asks all
+    if (seconds != nullptr) return false;  // rank 0 requests these
     return place.passed(options.checkpoint_every, done) >
            place.passed(options.checkpoint_every, std::max<std::int64_t>(done - 1, 0));
   }
 
-  // What this rank asks of all.
+  // This rank's requests to all ranks; resets them.
   StepRequests take_requests() {
     StepRequests requests = std::exchange(asked, {});
     requests.checkpoint = requests.checkpoint || checkpoints.is_time();
@@ -201,12 +201,12 @@ class Run::Impl {
     const auto* seconds = std::get_if<Seconds>(&options.until);
     return seconds != nullptr && world.rank() == 0 && elapsed_seconds() >= seconds->count;
   }
-  // Of the loop, over all starts.
+  // Seconds in the loop, over all starts.
   double elapsed_seconds() const {
     return checkpoints.seconds_before() + (phase.loop_has_begun() ? this_start.since_start.seconds() : 0);
   }
 
-  // With the step whose body has updated.
+  // Counts the current step once it has updated.
   std::int64_t done_so_far() const { return done + (phase.now() == Phase::updated ? 1 : 0); }
 
   bool has_ended() const { return ending != Ending::none || (steps && done >= *steps); }
@@ -214,7 +214,7 @@ class Run::Impl {
     if (ending == Ending::none) ending = why;
   }
 
-  // Why a loop ended before its last step: a signal may have reached one rank alone, and the time is known to rank 0.
+  // Makes all ranks know why the loop ended early: a signal may have reached only one rank, and only rank 0 looks at the clock.
   void agree_on_ending() {
     if (ending == Ending::none) return;
     std::array<std::int32_t, 2> why{has_signal() ? 1 : 0, is_time_up() ? 1 : 0};
@@ -228,13 +228,13 @@ class Run::Impl {
     return steps && *steps > 0 ? static_cast<double>(done) / static_cast<double>(*steps) : 1;
   }
 
-  // In words; run_words.cpp.
-  void tell_of_steps();                         // once: what a run of another length, too, would do otherwise
-  void tell_of_short_grace();                   // once, after the second step: the first says little of the others
-  void tell_decisions();                        // of how gradients are summed
-  std::vector<std::string> last_words() const;  // how the steps of this start went
+  // Lines that the run prints; run_words.cpp.
+  void tell_of_steps();                         // once: length, learning rates and clipping
+  void tell_of_short_grace();                   // once, after the second step, since the first is slower than the others
+  void tell_decisions();                        // about how gradients are summed
+  std::vector<std::string> last_words() const;  // a summary of this start's steps
 
-  // What the loader counts, in each second between the ends of two steps.
+  // Sets the gauge of tokens or samples per second, between the ends of the last two steps.
   void tell_rate() {
     const std::int64_t tokens = place.shape().tokens_per_sample;
     const auto samples = static_cast<double>(place.samples_of(done) - place.samples_of(done - 1));
@@ -265,13 +265,13 @@ class Run::Impl {
   PlaceInData place;
   std::optional<std::int64_t> steps;
   std::int64_t done = 0;
-  StepRequests asked;  // of all ranks, by this one
+  StepRequests asked;  // by this rank, not yet sent to the others
   RunPhase phase;
-  bool accepted = false;  // its checkpoint is loaded, and no loop has begun to compare its data
+  bool accepted = false;  // load() or evaluate() was called and no loop has begun
   Ending ending = Ending::none;
   ThisStart this_start;
-  std::optional<Listening> listening;     // to signals, where there is something to save
-  std::optional<RunObservers> observers;  // of rank 0; they end first
+  std::optional<Listening> listening;     // to signals, if the run saves checkpoints
+  std::optional<RunObservers> observers;  // on rank 0; destroyed first
 };
 
 }  // namespace trireme::trainer

@@ -11,32 +11,32 @@
 
 namespace trireme::trainer {
 
-// Who watches a run, on the rank that tells: the file of metrics, sinks of the program, and people at a terminal. None of them
-// ends the run: what one throws is told once, and it is asked again at the next step.
+// The observers of a run on rank 0: the file of metrics, the program's sinks, and the terminal. An observer that throws does
+// not end the run: its first error is printed, and it is called again at the next step.
 class RunObservers {
  public:
-  // Lines of text go to standard output, or to the log.
-  // Of a run that has a file of metrics reports wait for it.
+  // Lines of text go to standard output if `to_standard_output`, otherwise to the log. If `has_metrics`, snapshots are kept for
+  // the file of metrics until open_metrics().
   RunObservers(bool to_standard_output, bool has_metrics) : awaits_metrics_(has_metrics) {
     if (to_standard_output) people_.sink = monitor::terminal();
   }
 
-  // Once: of the file the lines up to the step `done` stay, and what has waited follows. Error{invalid_argument} where it holds
-  // something else than metrics.
+  // Call it once: keeps the file's lines up to step `done` and adds the waiting snapshots. Error{invalid_argument} if the file
+  // holds something else than metrics.
   void open_metrics(const std::string& path, std::int64_t done);
-  void leave_metrics();  // nothing is written to the file
+  void leave_metrics();  // drops the waiting snapshots; nothing is written to the file
   bool has_waiting() const { return !waiting_.empty(); }
-  void watch(const monitor::TerminalOptions& options);  // people see the progress too
+  void watch(const monitor::TerminalOptions& options);  // also shows progress
   void add(std::unique_ptr<monitor::Sink> sink);
   bool none() const { return observers_.empty() && !shows_progress_ && !awaits_metrics_; }
 
   void note(std::string_view line);
-  void step(const monitor::Snapshot& snapshot);    // of one that has ended
-  void report(const monitor::Snapshot& snapshot);  // between steps: people have a line for it
+  void step(const monitor::Snapshot& snapshot);    // after a step
+  void report(const monitor::Snapshot& snapshot);  // between steps; the terminal gets a line by note() instead
 
  private:
   struct Observer {
-    std::function<std::unique_ptr<monitor::Sink>()> make;  // where the sink is not there yet
+    std::function<std::unique_ptr<monitor::Sink>()> make;  // makes the sink if it could not be made before
     std::unique_ptr<monitor::Sink> sink;
     bool has_failed = false;
   };

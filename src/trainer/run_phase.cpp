@@ -27,7 +27,7 @@ constexpr unsigned among(Phases... phases) {
   return ((1U << static_cast<unsigned>(phases)) | ...);
 }
 
-// What is true of a call, and the phases to which it belongs.
+// The phases in which a call is allowed, and the message for others.
 struct CallRule {
   RunCall call;
   const char* text;  // {}: the step

@@ -5,14 +5,13 @@
 
 namespace trireme::trainer {
 
-// Where a run is. `updated` is also the body of a step in a run without a model, which has nothing to update.
+// The phases of a run. In a run without a model, which updates nothing, the body of a step is in phase `updated`.
 enum class Phase : std::uint8_t { preparing, loaded, between_steps, in_step, finished, updated, ended };
 
-// Calls that have a place of their own in a run.
+// Calls that are allowed only in certain phases.
 enum class RunCall : std::uint8_t { add, keep, describe, describe_data, steps, next_step, update, due, evaluate };
 
-// The phase of a run: it goes from one to the next along the arrows in run_phase.cpp, and a call outside its phases is an
-// error.
+// The phase of a run. run_phase.cpp lists the transitions, and the phases in which each call is allowed.
 class RunPhase {
  public:
   Phase now() const { return now_; }
@@ -21,7 +20,7 @@ class RunPhase {
 
   void enter(Phase next);
 
-  // Error{invalid_argument} names the phase, unless the call belongs there. `step`: that is done next.
+  // Throws Error{invalid_argument} with the phase unless the call is allowed in it. `step`: the current or next step.
   void require(RunCall call, std::int64_t step) const;
 
  private:

@@ -40,7 +40,7 @@ std::string content_of(const Location& path, const FileSystem& files) {
   return files.exists(path) ? files.open(path)->content() : std::string();
 }
 
-// A file of this name has all of the text, or what it had before.
+// Replaces the file: after a failure it has its old content.
 void replace(const Location& path, std::string_view text, FileSystem& files) {
   const Location written = path.beside(".part");
   files.remove_all(written);

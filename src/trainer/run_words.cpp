@@ -8,7 +8,7 @@
 
 #include "trainer/run_impl.hpp"
 
-// What a run tells in words.
+// The lines that a run prints.
 namespace trireme::trainer {
 
 void Run::Impl::tell_of_steps() {

@@ -13,8 +13,8 @@ constexpr const char* hint =
     "FOLDER "
     "FILE writes a file for --init";
 constexpr const char* hint_of_data =
-    "give the run the data of its checkpoint, or its checkpoints another directory; --allow-other-data, "
-    "Options::allow_other_data, goes on with these";
+    "give the run the data of its checkpoint, or its checkpoints another directory; --allow-other-data or "
+    "Options::allow_other_data resumes with these data";
 
 }  // namespace
 
@@ -36,15 +36,15 @@ std::vector<std::string> compare(const checkpoint::Configuration& before, const 
       notes.push_back(fmt::format("note: {} was {} in the checkpoint, is {} now", name, had, value));
       continue;
     }
-    throw Error({.code = ErrorCode::invalid_argument,
-                 .message = fmt::format("the checkpoint of step {} was made with another {}", step, name),
-                 .name = name,
-                 .wanted = value,
-                 .had = had,
-                 .hint = fmt::format("{}{}", setting.of_data ? hint_of_data : hint,
-                                     of_program == own.end() || setting.of_data
-                                         ? ""
-                                         : "; a program lets it differ by the Differs of CommandLine::add")});
+    throw Error(
+        {.code = ErrorCode::invalid_argument,
+         .message = fmt::format("the checkpoint of step {} was made with another {}", step, name),
+         .name = name,
+         .wanted = value,
+         .had = had,
+         .hint = fmt::format(
+             "{}{}", setting.of_data ? hint_of_data : hint,
+             of_program == own.end() || setting.of_data ? "" : "; a program can allow it by the Differs of CommandLine::add")});
   }
   return notes;
 }

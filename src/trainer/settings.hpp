@@ -9,15 +9,15 @@
 
 namespace trireme::trainer {
 
-// Of the program.
+// A setting of the program.
 struct OwnSetting {
   SettingRule rule = {};
-  bool of_data = false;  // it says what is read
+  bool of_data = false;  // it describes the data
 };
 
-// Compares what a checkpoint was made with and what this run is told: lines about what may differ and is worth telling; `own`:
-// the settings of the program. Of a run's own settings one that the checkpoint lacks had its default. An
-// Error{invalid_argument} names the first setting that decides what is learnt, with both values.
+// Compares the settings of a checkpoint with those of this run. Returns lines about differences that are allowed but told;
+// throws Error{invalid_argument} with both values for the first one that is refused. A run's setting that the checkpoint lacks
+// counts as its default. `own`: the settings of the program.
 std::vector<std::string> compare(const checkpoint::Configuration& before, const checkpoint::Configuration& now,
                                  const std::map<std::string, OwnSetting>& own, std::int64_t step);
 

@@ -25,10 +25,10 @@ void ask_or_end(int signal) {
   std::raise(signal);  // delivered when this handler returns
 }
 
-std::atomic<int> listeners = 0;  // runs of this process, of ranks that are threads too
+std::atomic<int> listeners = 0;  // runs in this process, one per rank that is a thread
 static_assert(std::atomic<int>::is_always_lock_free);
 
-// The system sends SIGPIPE in the name of the process that writes to a pipe nobody reads.
+// A SIGPIPE for writing to a closed pipe has this process as its sender; it is ignored.
 void ask_if_sent(int signal, siginfo_t* about, void*) {
   if (about->si_code == SI_USER && about->si_pid == getpid()) return;
   if (listeners.load(std::memory_order_relaxed) > 0) return ask(signal);
@@ -57,8 +57,8 @@ struct sigaction on_closed_pipe() {
   return action;
 }
 
-// Where this thread's handlers run. Some of oneDNN's kernels for matrix products (seen with 2.6) use the stack pointer for
-// other things: on the thread's own stack the system would write a signal's frame into what it points at, the heap.
+// A stack of its own for this thread's signal handlers. Some of oneDNN's kernels for matrix products (seen with 2.6) let the
+// stack pointer point into the heap, where a handler without its own stack would overwrite data.
 class AlternateStack {
  public:
   AlternateStack() {

@@ -2,12 +2,12 @@
 
 namespace trireme::trainer {
 
-// From the first call on SIGINT, SIGTERM, SIGUSR1 and SIGHUP ask to stop, and a SIGPIPE that another process has sent; after
-// one of them a second SIGINT or SIGTERM ends the process as if nobody had listened. Those that are ignored stay so.
+// After the first call SIGINT, SIGTERM, SIGUSR1, SIGHUP, and a SIGPIPE from another process, ask the run to stop; a further
+// SIGINT or SIGTERM ends the process as by default. Ignored signals stay ignored.
 void listen_for_signals();
-void stop_listening();  // once for each call of the first; then signals do what they did before
+void stop_listening();  // once for each call of listen_for_signals(); the last one restores the handlers
 
-// Listens while it lives.
+// Listens during its lifetime.
 class Listening {
  public:
   Listening() { listen_for_signals(); }
@@ -16,11 +16,11 @@ class Listening {
   Listening& operator=(const Listening&) = delete;
 };
 
-// For good: what is written to a pipe that nobody reads is lost, and the process goes on. Where a program ignores SIGPIPE, or
-// has a handler of its own, that stays.
+// Keeps the process alive when it writes to a closed pipe; the output is lost. Lasts until the process ends. A program's own
+// handling of SIGPIPE stays.
 void outlive_closed_pipes();
 
 bool signal_asks_to_stop();
-void forget_signals();  // a run that stopped has answered them
+void forget_signals();  // after a run has stopped for them
 
 }  // namespace trireme::trainer

@@ -28,7 +28,7 @@ TEST_CASE("a rank that is killed while it tells of its failure leaves nobody wai
   waitpid(rank, &status, 0);
   CHECK(WIFSIGNALED(status));
   CHECK(control->failed());
-  CHECK_THAT(control->failure().text, ContainsSubstring("killed while it told of its failure"));
+  CHECK_THAT(control->failure().text, ContainsSubstring("killed while it reported its failure"));
   CHECK_FALSE(control->record_failure({.rank = 0, .text = "another"}));
   munmap(memory, bytes);
 }

@@ -136,7 +136,8 @@ const std::map<tests::ChoicePair, std::string> refusals = [] {
       pairs[{{2, tensor}, {8, 1}}] = "Muon needs whole matrices, and a tensor or expert axis splits";
       pairs[{{2, tensor}, {8, 2}}] = "Adafactor needs whole parameters, and a tensor or expert axis splits";
       pairs[{{2, tensor}, {8, 5}}] = "8-bit AdamW needs whole parameters";
-      pairs[{{0, hooked}, {2, tensor}}] = "compression int8 rounds what the ranks of a tensor axis have in common differently";
+      pairs[{{0, hooked}, {2, tensor}}] =
+          "compression int8 would round parameters that all ranks of a tensor axis hold differently";
     }
   }
   return pairs;

@@ -214,7 +214,7 @@ TEST_CASE("what takes the shares of all ranks for equal refuses those that are n
           const parallel::DataParallel replicas(model, mesh);
         }) == 3);
   // Of one number nobody knows how many samples it counts.
-  CHECK(refusals("does not say what each of this rank's", [](const ProcessMesh& mesh, const ModelContext& context) {
+  CHECK(refusals("does not show how much each of this rank's", [](const ProcessMesh& mesh, const ModelContext& context) {
           Net model(context);
           model.initialize({.seed = 3});
           parallel::DataParallel replicas(model, mesh);

@@ -48,7 +48,7 @@ TEST_CASE("calls of a step in the wrong order are refused") {
                                         return net.loss(batch);
                                       }),
                         ContainsSubstring("inside its own loss"));
-      CHECK_THROWS_WITH(step.backward(batch, loss), ContainsSubstring("after one that has failed"));
+      CHECK_THROWS_WITH(step.backward(batch, loss), ContainsSubstring("after a failed backward()"));
       CHECK_THROWS_WITH(step.finish(), ContainsSubstring("after a backward() that has failed"));
     }
     parallel::Step step = replicas.begin(0);

@@ -128,7 +128,8 @@ TEST_CASE("the learning rate of a run: said first, warm-up with a time too, and 
     optim::AdamW<Float32> of_other(other);
     two.add(net, of_net);
     expect_error(
-        ErrorCode::invalid_argument, [&] { two.add(other, of_other, "other."); }, "for all models of a run");
+        ErrorCode::invalid_argument, [&] { two.add(other, of_other, "other."); },
+        "a run with several models takes no learning rate");
   });
   for (const char* line :
        {"steps of 12 samples for 3600 s, learning rate 1 after a warm-up of 4 steps; the norm of the gradients "

@@ -10,13 +10,13 @@
 namespace trireme TRIREME_EXPORT {
 namespace amp {
 
-// A loss scale in a GPU's memory, where it is decided over; the host waits for it where it reads it.
+// A loss scale in a GPU's memory, updated by the GPU. The host waits only in read().
 class DeviceLossScale {
  public:
   explicit DeviceLossScale(const ops::LossScale& state);
 
   Scalar<double, Cuda> scale() const;
-  StepSummary unscaled(StepSummary summary);  // and notes whether its norm is finite
+  StepSummary unscaled(StepSummary summary);  // also notes whether its norm is finite
   void update(const ops::LossScaleRules& rules);
 
   ops::LossScale read() const;

@@ -25,17 +25,17 @@ struct GradScalerOptions {
 };
 
 // Keeps float16 gradients in range: losses are multiplied by a scale that is lowered when a gradient overflows, and raised
-// after a while (Micikevicius et al. 2017, arXiv 1710.03740). The state machine of torch.cuda.amp.GradScaler: for each
-// optimizer at most one unscale() and one step() before update(), which ends the iteration. A parallel::Step does all this
-// with the scaler of its DataParallel; without one:
+// after a while (Micikevicius et al. 2017, arXiv 1710.03740). Works like torch.cuda.amp.GradScaler: for each optimizer at most
+// one unscale() and one step() before update(), which ends the iteration. A parallel::Step does all this with the scaler of its
+// DataParallel; without a Step:
 //
 //   scaler.scale(loss).backward();
 //   scaler.step(optimizer, optim::summarize(model.store(), loss), {.clip_norm = 1});
 //   scaler.update();
 //
-// Whether a gradient overflowed is read off the step's summary, whose norm is that of all ranks: all ranks skip the same
-// steps, without a collective of its own. Of a loss on a GPU the scale lies there, and with a summary there too the host never
-// waits: step() returns true, and the GPU leaves out a step with an overflow at any scale.
+// The norm in the step's summary, which is that of all ranks, shows an overflow: all ranks skip the same steps, without another
+// collective. The scale of a loss on a GPU lies on the GPU. If the summary lies there too, the host never waits: step() returns
+// true, and the GPU skips a step with an overflow at any scale.
 class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {});
@@ -52,19 +52,19 @@ class GradScaler {
     return loss;
   }
 
-  // Makes `summary` that of the unscaled gradients, for those who look at the norm before step().
+  // Divides the norm and scale in `summary` by the loss scale, so that the norm can be read before step().
   template <typename Optimizer>
   void unscale(const Optimizer& optimizer, StepSummary& summary) {
     if (options_.enabled) unscale_for(&optimizer, summary);
   }
 
-  // The same before it is known which optimizer will step().
+  // The same, before it is known which optimizer step() will get.
   void unscale(StepSummary& summary) {
     if (options_.enabled) unscale_for(nullptr, summary);
   }
 
-  // optimizer.step() with the unscaled gradients, or no update at all when one of them is inf or nan and a lower scale may
-  // help. Returns whether the optimizer stepped.
+  // Calls optimizer.step() with the unscaled gradients. Skips the update if a gradient is inf or nan and the scale can still be
+  // lowered. Returns whether the optimizer stepped.
   template <typename Optimizer>
   bool step(Optimizer& optimizer, StepSummary summary, const typename Optimizer::Options& options = {}) {
     if (options_.enabled) {
@@ -86,17 +86,17 @@ class GradScaler {
     }
   }
 
-  void give_up() { progress_.clear(); }  // the iteration, as if it had not begun
+  void give_up() { progress_.clear(); }  // undoes unscale() and step() of this iteration
 
   // Lowers the scale if a step was skipped since the last update(), raises it after growth_interval steps that were not.
   void update();
   void update(double new_scale);
 
-  // A recorded step reads the scale at its place on a GPU. Call this before one is recorded or launched: it brings the scale
-  // back there, where a step in between has left it on the host.
+  // Brings the scale back to the GPU if an eager step left it on the host. Call it before a step is recorded or launched, which
+  // reads the scale there.
   void return_to_device() const;
 
-  // The host waits for what lies on a GPU.
+  // If the scale lies on a GPU, the host waits for it.
   double scale() const { return options_.enabled ? static_cast<double>(state().scale) : 1.0; }
   std::int64_t skipped_steps() const { return state().skipped_steps; }
 
@@ -120,12 +120,12 @@ class GradScaler {
   bool begin_step(const void* optimizer, StepSummary& summary);  // false: skip it
   void undo_step(const void* optimizer);                         // as if step() had not been called
   bool lies_on_device() const { return is_on_device_ && on_device_ != nullptr; }
-  DeviceLossScale& on_device() const;  // where a loss or a summary lies there; made once: recorded steps know its place
+  DeviceLossScale& on_device() const;  // made once, since recorded steps hold its address
   ops::LossScaleRules rules() const;
 
   GradScalerOptions options_;
-  State state_;                                         // unless it lies on a GPU
-  mutable std::unique_ptr<DeviceLossScale> on_device_;  // null: on none
+  State state_;                                         // out of date while is_on_device_
+  mutable std::unique_ptr<DeviceLossScale> on_device_;  // null until a loss or summary lies on a GPU
   mutable bool is_on_device_ = false;
   std::map<const void*, Progress> progress_;  // of this iteration, by optimizer
 };

@@ -6,14 +6,15 @@
 namespace trireme TRIREME_EXPORT {
 
 struct MeshOptions {
-  int data = 0;  // 0: what is left of the ranks
+  int data = 0;  // 0: all ranks / (pipeline x tensor x expert)
   int pipeline = 1;
   int tensor = 1;
-  int expert = 1;  // with no tensor axis
+  int expert = 1;  // not together with a tensor axis
 };
 
-// Ranks as points (data, expert, pipeline, tensor), with one group along each axis. The tensor axis varies fastest, so that its
-// ranks share a node; then pipeline, expert, data. Ranks of the data and the expert axis have samples of their own. Collective.
+// Arranges ranks on the axes (data, expert, pipeline, tensor), with one group along each axis. The tensor axis varies fastest,
+// so that its ranks share a node; then pipeline, expert, data. Ranks along the data and expert axes have different samples.
+// Collective.
 class ProcessMesh {
  public:
   explicit ProcessMesh(const Group& world, const MeshOptions& options = {});
@@ -23,7 +24,7 @@ class ProcessMesh {
   const Group& pipeline() const { return pipeline_; }  // same data, expert and tensor coordinate
   const Group& tensor() const { return tensor_; }      // same data, expert and pipeline coordinate
   const Group& expert() const { return expert_; }      // same data, pipeline and tensor coordinate
-  const Group& batch() const { return batch_; }        // that share out a batch: same pipeline and tensor coordinate
+  const Group& batch() const { return batch_; }        // divide a batch: same pipeline and tensor coordinate
 
  private:
   Group world_;

@@ -10,7 +10,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/monitor/snapshot.hpp"
 
-// Named metrics of a rank. Whoever has something to tell sets it; sinks get all of it, once a step.
+// Named metrics of a rank. Any code may set them; sinks get all of them, once a step.
 //
 //   monitor::Registry::current().gauge("reward").set(12.5);
 //   monitor::Registry::current().counter("episodes").add();
@@ -28,10 +28,10 @@ class Counter {
  private:
   friend class Registry;
   double value_ = 0;
-  double at_snapshot_ = 0;  // of before
+  double at_snapshot_ = 0;  // the value at the last snapshot
 };
 
-// A value that comes and goes: a loss, a learning rate. Any number, inf and nan too.
+// The newest value of something: a loss, a learning rate. Any number, inf and nan too.
 class Gauge {
  public:
   void set(double value) {
@@ -46,17 +46,17 @@ class Gauge {
   bool is_set_ = false;  // since the last snapshot
 };
 
-// How values are distributed: times of steps, lengths of sequences. Keeps a count for each range of 9 %, so that a quantile is
-// known within 4.5 %; nan is left out.
+// The distribution of values, such as times of steps or lengths of sequences. Counts values in ranges that are 9 % wide, so
+// that a quantile is known within 4.5 %. Ignores nan.
 class Histogram {
  public:
   void observe(double value);
   std::int64_t count() const { return summary_.count; }
-  double quantile(double share) const;  // share in [0, 1]; nan where nothing was observed
+  double quantile(double share) const;  // share in [0, 1]; nan before the first value
 
  private:
   friend class Registry;
-  HistogramSummary summary_;            // but for its quantiles
+  HistogramSummary summary_;            // without the median and quantile_95
   std::map<int, std::int64_t> counts_;  // by the number of a range
   std::int64_t count_at_snapshot_ = 0;
 };
@@ -67,19 +67,19 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // That of the calling thread, and so of a rank: one for each thread, made at the first call.
+  // The registry of the calling thread, and so of its rank; made at the first call.
   static Registry& current();
 
-  // The metric of this name, made at the first call. They live as long as the registry. A name that another kind of metric has,
-  // or that is none, is an Error{invalid_argument}.
+  // The metric of this name, made at the first call; it lives as long as the registry. Error{invalid_argument} if the name is
+  // not valid, or another kind of metric has it.
   Counter& counter(std::string_view name);
   Gauge& gauge(std::string_view name);
   Histogram& histogram(std::string_view name);
 
-  // All metrics in the order in which they were made, and what changed since the snapshot before.
+  // All metrics in the order in which they were made, with their changes since the last take().
   std::vector<Metric> take();
 
-  // All metrics begin anew: they are 0, and no snapshot has them before they are told again. A run does so.
+  // Resets all metrics to 0 and leaves each out of snapshots until it is set again. A run calls this when it starts.
   void restart();
 
  private:
@@ -87,7 +87,7 @@ class Registry {
     std::string name;
     MetricKind kind;
     std::size_t index;    // among those of its kind
-    bool is_told = true;  // since restart()
+    bool is_told = true;  // false from restart() until it changes
   };
 
   std::size_t find_or_add(std::string_view name, MetricKind kind, std::size_t next);

@@ -14,7 +14,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace monitor {
 
-// Where metrics go. One of your own:
+// Receives metrics. One of your own:
 //
 //   struct Plot : monitor::Sink {
 //     void write(const monitor::Snapshot& snapshot) override { plot.add(snapshot.step, snapshot.find("loss")->value); }
@@ -23,37 +23,39 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
-  // After each step, on the rank that has sinks. What a run reports between steps, as after its loop, comes as one more
-  // snapshot of the step before. No observer ends a run: what it throws is told once, and the next snapshot comes all the same.
+  // Called after each step, on the rank that has sinks. Metrics that a run reports between steps, for example after its loop,
+  // come as one more snapshot of the last step. An exception of write() does not end the run: the run prints the first one and
+  // goes on calling write().
   virtual void write(const Snapshot& snapshot) = 0;
 
-  // Something to tell, in words, without a newline at its end: that a checkpoint was saved, how a validation went.
+  // A line of text without a newline, for example that a checkpoint was saved.
   virtual void note(std::string_view) {}
 };
 
-// Of a file that is there the lines up to the step `done` stay: a run that goes on from a checkpoint repeats the others. With 0
-// it begins anew. A further snapshot of the last step joins its line. A file that can't be opened or written is an Error{io}
-// with its name, and holds whole lines alone; each write tries again.
+// An existing file keeps its lines up to step `done`, since a run that resumes from a checkpoint repeats later steps; with 0
+// the file is emptied. A further snapshot of the last step is merged into its line. A failure to open or write throws an
+// Error{io} with the name of the file and leaves only whole lines in it; the next write tries again.
 struct FileOptions {
   std::int64_t done = 0;
 };
 
-// A JSON object a line: {"step":12,"loss":2.41,"sent_bytes":1048576}. Metrics that did not change are left out; of a counter
-// it is the increase, of a histogram an object with count, sum, minimum, maximum, median and quantile_95. inf and nan are null.
+// Writes a JSON object per line: {"step":12,"loss":2.41,"sent_bytes":1048576}. Metrics that did not change are left out. A
+// counter is written as its increase, a histogram as an object with count, sum, minimum, maximum, median and quantile_95; inf
+// and nan are null.
 std::unique_ptr<Sink> json_lines(const std::filesystem::path& path, const FileOptions& options = {});
 
-// A row a step, with a column for each metric; a cell is empty where one did not change. A metric that comes later adds a
-// column, for which the file is written anew. Of a histogram it is the median.
+// Writes a row per step with a column for each metric; the cell of a metric that did not change is empty. A metric that appears
+// later adds a column, and the file is rewritten. A counter is written as its increase, a histogram as its median.
 std::unique_ptr<Sink> csv(const std::filesystem::path& path, const FileOptions& options = {});
 
 struct TerminalOptions {
-  std::string unit = "samples";               // the name of the counter whose rate is shown
-  std::vector<std::string> shown = {"loss"};  // gauges
+  std::string unit = "samples";               // the counter whose rate per second is shown
+  std::vector<std::string> shown = {"loss"};  // the gauges that are shown
   std::FILE* stream = stdout;
 };
 
-// Progress for people. On a terminal one line that is drawn again at most 10 times a second, never wider than the terminal;
-// elsewhere a line now and then, at first every 10 seconds. Rates are those of the last seconds.
+// Shows progress. On a terminal it is one line, redrawn at most 10 times a second and never wider than the terminal; elsewhere
+// a line every 10 seconds, after 10 minutes every minute. Rates are means over the last 10 seconds.
 std::unique_ptr<Sink> terminal(const TerminalOptions& options = {});
 
 }  // namespace monitor

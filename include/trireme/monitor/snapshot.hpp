@@ -18,32 +18,32 @@ std::string_view name_of(MetricKind kind);
 struct HistogramSummary {
   std::int64_t count = 0;
   double sum = 0;
-  double minimum = 0;  // 0 where there is no value
+  double minimum = 0;  // 0 if there is no value
   double maximum = 0;
   double median = 0;
   double quantile_95 = 0;
 };
 
-// One of them at some moment.
+// A metric at the time of a snapshot.
 struct Metric {
   std::string name;
   MetricKind kind = MetricKind::gauge;
-  double value = 0;                 // counter: so far; gauge: set last; histogram: the sum
-  double increase = 0;              // counter: since the snapshot before
-  bool changed = false;             // since the snapshot before: added to, set, observed
-  HistogramSummary histogram = {};  // of a histogram
+  double value = 0;                 // counter: the total; gauge: the newest value; histogram: the sum
+  double increase = 0;              // counter: since the last snapshot
+  bool changed = false;             // since the last snapshot: added to, set, observed
+  HistogramSummary histogram = {};  // for histograms
 };
 
 // What sinks get, once a step.
 struct Snapshot {
-  std::int64_t step = 0;                   // so many steps are done, over all starts of the run
-  std::optional<std::int64_t> steps = {};  // of the whole run, where that is known
-  std::optional<double> epoch = {};        // passes over the data so far, where the data have an end
-  double share = 0;                        // of the run that is done, in [0, 1]
+  std::int64_t step = 0;                   // the number of finished steps, over all starts of the run
+  std::optional<std::int64_t> steps = {};  // of the whole run, if that is known
+  std::optional<double> epoch = {};        // passes over the data so far, if the data have an end
+  double share = 0;                        // the finished share of the run, in [0, 1]
   bool last = false;                       // no step follows in this start
   std::vector<Metric> metrics = {};
 
-  const Metric* find(std::string_view name) const;  // null: there is none of this name
+  const Metric* find(std::string_view name) const;  // null if there is none of this name
 };
 
 }  // namespace monitor

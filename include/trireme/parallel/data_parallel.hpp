@@ -19,9 +19,9 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// Keeps replicas of a model equal: every rank computes gradients of its own samples, and their sum reaches all ranks.
-// The ranks may hold different numbers of counted targets: the gradient is that of the mean over all of them.
-// It decides what an optimizer of the model updates on this rank, so it is made before the optimizer's first step.
+// Trains replicas of a model on several ranks: each computes gradients of its own samples, and all ranks get the sum. Ranks may
+// have different numbers of counted targets: the gradient is that of the mean over all targets.
+// Make it before the optimizer's first step, since it decides which parameters the optimizer updates on this rank.
 //
 //   parallel::DataParallel replicas(model, mesh);
 //   optim::AdamW<Float32> optimizer(model);
@@ -31,49 +31,51 @@ namespace parallel {
 //   step.update(optimizer);
 class DataParallel {
  public:
-  // Collective. Moves the model's store into the group's memory and checks that all ranks hold the same parameters and
-  // buffers with the same values: Error{rank_mismatch} names the one that differs. The model keeps what it is given, memory,
-  // shard and batch norm's sum over the ranks, when DataParallel is gone.
+  // Moves the model's store into the group's memory and checks that all ranks hold the same parameters and buffers with the
+  // same values: Error{rank_mismatch} names the one that differs. The model keeps the memory, the shard and the group of batch
+  // norm after DataParallel is destroyed. Collective.
   DataParallel(Model& model, const ProcessMesh& mesh, const ParallelOptions& options = {});
 
-  // Of a whole model on each rank of a group: no pipeline and no tensor axis.
+  // For a whole model on each rank of a group, without pipeline, tensor and expert axes.
   DataParallel(Model& model, const Group& world, const ParallelOptions& options = {})
       : DataParallel(model, ProcessMesh(world), options) {}
   DataParallel(const DataParallel&) = delete;
   DataParallel& operator=(const DataParallel&) = delete;
   ~DataParallel();
 
-  // The step with this number, from 0 on, the same on all ranks: it names random numbers, and when compression begins. Several
-  // steps of one number that follow each other, those of a critic, draw different ones; what was given up or skipped is done
-  // over with the same. Under fixed bits as many micro-batches as FixedBits says for each rank. One step at a time is open.
+  // Begins a step. The number counts from 0 and is the same on all ranks; the random numbers and the start of compression
+  // depend on it. Consecutive steps with the same number, such as those of a critic, draw different random numbers; a step that
+  // repeats one that was given up or skipped draws the same. `micro_batches`: of this rank; under fixed bits
+  // FixedBits::micro_batches / ranks. Only one step at a time may be open.
   Step begin(std::int64_t number, int micro_batches = 1);
 
-  // What a step that a StepGraph launches leaves to the host: asks all ranks, as Step::ask does, and each time it was called
-  // check_replicas times compares the replicas, for which the host waits. Collective; between steps.
+  // Does what a step launched by a StepGraph can't: asks all ranks, as Step::ask does, and at every check_replicas-th call
+  // compares the replicas, for which the host waits. Call it between steps. Collective.
   StepRequests exchange(const StepRequests& requests = {});
 
-  // Where the step is sharded: after Step::finish(), brings the whole reduced gradient to all ranks, for those who want to look
-  // at it. Collective.
+  // If the step is sharded, gathers the whole reduced gradient on all ranks, so that a program can look at it. Call it after
+  // Step::finish(). Collective.
   void gather_gradients() const;
 
-  // Once tuning has come to an end.
+  // The result of tuning; nothing before it ends.
   std::optional<BucketTuning> tuning() const;
 
-  // Once the first step that was to be compressed has begun.
+  // Nothing before the first step that may be compressed.
   std::optional<CompressionDecision> compression_decision() const;
 
-  // What the communication hook keeps from step to step, for this rank's parameters: a checkpoint saves these tensors and, in a
-  // run with the same nodes, fills them again.
+  // The tensors that the communication hook keeps for this rank's parameters. A checkpoint saves them, and a run with the same
+  // nodes loads them.
   std::vector<NamedTensor> compression_state() const;
 
-  // What a checkpoint keeps: the model, the loss scale, and compression_state() of each rank; a run with other nodes starts
-  // without errors again. Names begin with "<prefix>model.", "<prefix>grad_scaler." and "<prefix>compression.".
+  // Adds what a checkpoint keeps: the model, the loss scale, and each rank's compression_state(), which a run with other nodes
+  // starts with zeros. Names begin with "<prefix>model.", "<prefix>grad_scaler." and "<prefix>compression.".
   void add_to(State& state, const std::string& prefix = {});
 
-  // The loss scale of a model that computes in float16; 1 of any other, as with GradScalerOptions::enabled = false.
+  // The loss scaler of a model that computes in float16. For other models it is disabled and its scale is 1.
   const amp::GradScaler& scaler() const;
 
-  // Of a model of stages: what this rank computed in the newest step, seconds since that began; it waited in between.
+  // In a pipeline: what this rank computed in the newest step, with times in seconds since the step began. In the gaps it
+  // waited.
   std::vector<TimedAction> timeline() const;
 
   // Bytes that this rank has sent to other nodes for gradients and summaries.
@@ -83,7 +85,7 @@ class DataParallel {
   bool has_fixed_bits() const;
   std::int64_t num_buckets() const;
 
-  // What it is made of, for the library alone.
+  // For the library only.
   struct Parts;
   Parts& parts() const { return *parts_; }
 

@@ -11,19 +11,20 @@ namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
 struct ModelContextOptions {
-  // Between split layers each rank of the tensor axis keeps its own rows only: less memory, a quarter more bytes between the
-  // ranks. Layers that can't say so themselves refuse.
+  // Sequence parallelism: between split layers each rank of the tensor axis keeps only its own rows. Saves memory and sends a
+  // quarter more bytes between the ranks. Layers that do not support it throw.
   bool sequence_parallel = false;
-  int num_chunks = 1;  // stages of a rank of the pipeline axis: stage s lies on rank s % ranks
-  // What each layer costs, in any unit, the same on all ranks: stages are cut so that the most expensive one costs as little as
-  // can be. Empty: what the layers say, see nn::Staged.
+  int num_chunks = 1;  // stages on each rank of the pipeline axis; stage s lies on rank s % ranks
+  // The cost of each layer in any unit, the same on all ranks. Layers are divided into stages so that the most expensive stage
+  // costs as little as possible. Empty: the layers' own costs, see nn::Staged.
   std::vector<double> layer_costs = {};
-  std::uint64_t seed = 1;  // of first values, and of the random numbers of steps; the same on all ranks
-  // Of all ranks together; for models that remember rows, see nn::Carried, and for batches that the ranks do not divide.
+  std::uint64_t seed = 1;  // of initial values, and of the random numbers of steps; the same on all ranks
+  // Samples of all ranks together. Needed for models that carry values of rows, see nn::Carried, and for batches that do not
+  // divide equally among the ranks.
   std::int64_t batch_size = 0;
 };
 
-// Where a model lies on the mesh. Collective.
+// The context for a model on the ranks of a mesh. Collective.
 //
 //   const ProcessMesh mesh(world, {.tensor = 2});
 //   models::Gpt<Float32> model({.heads = 12, .width = 768}, parallel::model_context(mesh));

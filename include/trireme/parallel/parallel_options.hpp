@@ -11,92 +11,89 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// How DataParallel works: three choices that do not depend on each other, `sum`, `sharding` and `buckets`, and what goes with
-// any of them.
+// How DataParallel works: three independent choices, `sum`, `sharding` and `buckets`, and options that go with any of them.
 //
 //   DataParallel data_parallel(model, mesh, {.sum = FixedBits{.micro_batches = 8}, .sharding = Sharding::optimizer});
 
-// Lets the first steps, at most 30 of them, find the buckets with the shortest step, starting from those of BucketOptions.
-// Numerics do not change beyond rounding, under fixed bits not at all. Not on a GPU.
+// Tries several bucket sizes in the first steps, at most 30, and keeps the fastest, which may be that of BucketOptions. Results
+// change by rounding only, under fixed bits not at all. Not on a GPU.
 struct Tuning {
   bool on = false;
 
-  // A file in which rank 0 leaves what tuning has found; a later run with the same gradients, ranks and nodes starts with it
-  // and does not tune. One that does not fit is replaced after tuning (BucketTuning::text says why). Empty: none.
+  // A file in which rank 0 saves the buckets that tuning found. A later run with the same gradients, ranks and nodes uses them
+  // and does not tune. A file that does not fit is replaced after tuning (BucketTuning::text says why). Empty: no file.
   std::string profile = {};
 };
 
-// Gradients are added up as they come.
+// Gradients are added directly. The rounding of the sums depends on the number of ranks and on the buckets.
 struct Plain {
   Tuning tuning = {};
 };
 
-// Bit-identical training. Over all ranks together a step has so many micro-batches; every rank computes equally many, a power
-// of two, and their gradients and losses are added in a fixed tree. The weights are then the same bits for any bucket sizes,
-// backend, division into nodes and number of ranks, on machines with the same instruction set and as many threads a rank. Not
-// with batch norm or delayed 8-bit scaling. Optimizers that need the norms of parameters (LAMB, LARS) are refused where the
-// step is sharded. On a pipeline axis a parameter that several stages hold is summed in another order than on one rank.
+// Bit-identical training. A step has `micro_batches` over all ranks; every rank computes the same power of two of them, and
+// gradients and losses are added in a fixed tree. The weights then have the same bits for any bucket sizes, backend, nodes and
+// number of ranks, on machines with the same instruction set and number of threads per rank. Batch norm and delayed 8-bit
+// scaling are refused, and so are optimizers that need the norms of parameters (LAMB, LARS) if the step is sharded. On a
+// pipeline axis a tied parameter is summed in another order than on one rank.
 struct FixedBits {
   int micro_batches = 0;  // above 0
   Tuning tuning = {};
 };
 
-// A communication hook sums them, so that they cross a network in fewer bytes. Needs a float32 store; not on a GPU, and not on
-// a tensor axis.
+// A communication hook sums the gradients, so that fewer bytes cross the network. Needs a float32 store on the CPU and no
+// tensor axis.
 struct Hooked {
   CompressionOptions compression = {};
 };
 
 using GradientSum = std::variant<Plain, FixedBits, Hooked>;
 
-// Who updates the parameters.
+// Which ranks update which parameters.
 enum class Sharding : std::uint8_t {
-  automatic,  // optimizer with Plain where the ranks share the memory of one node, otherwise none
+  automatic,  // `optimizer` with Plain if all replicas share the memory of one node, otherwise `none`
 
-  none,  // every rank updates all
+  none,  // every rank updates all parameters
 
-  // Every rank updates what it owns, keeps optimizer state for that alone, and gives the new values to the others (ZeRO 1;
-  // Rajbhandari et al. 2020, arXiv 1910.02054). Plain and FixedBits: a part of each slice of the gradients, which are
-  // reduce-scattered (autograd/shard_map.hpp). Hooked: on each node the parameters that it compresses are the rank's own, so
-  // that with CompressionBetween::ranks, or one rank a node, it owns all.
+  // Every rank updates only its shard, keeps optimizer state for that alone, and sends the new values to the others (ZeRO 1;
+  // Rajbhandari et al. 2020, arXiv 1910.02054). With Plain and FixedBits a shard is a part of each slice of the gradients,
+  // which are reduce-scattered (autograd/shard_map.hpp). With Hooked it is the parameters that the rank compresses for its
+  // node; with CompressionBetween::ranks, or one rank per node, these are all parameters.
   optimizer,
 };
 
 struct BucketOptions {
   std::int64_t bytes = std::int64_t{25} << 20;       // a bucket ends with the parameter that reaches this size
-  std::int64_t first_bytes = std::int64_t{1} << 20;  // small, so that communication starts early
+  std::int64_t first_bytes = std::int64_t{1} << 20;  // of the first bucket: small, so that communication starts early
 
-  // Where the step is sharded gradients travel in slices of at most so many bytes; a bucket is some neighbouring slices. Who
-  // updates what follows from the model, the ranks and this size, never from the buckets.
+  // The most bytes of a slice in a sharded step; a bucket is one or more neighbouring slices. The shards follow from the model,
+  // the ranks and this size, never from the buckets.
   std::int64_t slice_bytes = std::int64_t{4} << 20;
 };
 
 struct ParallelOptions {
   GradientSum sum = {};                     // how gradients are summed
-  Sharding sharding = Sharding::automatic;  // where optimizer state lies
+  Sharding sharding = Sharding::automatic;  // which ranks update which parameters
   BucketOptions buckets = {};               // which gradients are reduced together
 
-  // In a pipeline: who computes what when, one of pipeline_schedule_names(). Empty: 1f1b, or interleaved where ranks have
-  // several stages.
+  // The schedule of a pipeline, one of pipeline_schedule_names(). Empty: 1f1b, or interleaved if ranks have several stages.
   std::string schedule = {};
 
-  // Batch norm by the statistics of all ranks' rows (PyTorch's SyncBatchNorm): a layer takes one all-reduce forward and one
-  // backward, so every rank calls the same layers in the same order, with any number of rows (but the same
-  // Loss::nominal_targets, as in every step). Otherwise each rank normalises by its own rows, and after each step the running
-  // statistics, and all other buffers of BufferReduction::mean, become their average over the ranks. Each micro-batch has
-  // statistics of its own. Buffers of that kind that a layer of your own changes are left alone where batch norm is
-  // synchronised.
+  // Batch norm with the statistics of all ranks' rows (PyTorch's SyncBatchNorm). A layer takes one all-reduce forward and one
+  // backward, so all ranks must call the same layers in the same order; the number of rows may differ (but not
+  // Loss::nominal_targets, as in every step). If false, each rank normalises by its own rows, and after each step the running
+  // statistics, like all buffers of BufferReduction::mean, are averaged over the ranks. Each micro-batch has statistics of its
+  // own. If true, buffers of BufferReduction::mean that a layer of your own changes are not averaged.
   bool synchronize_batch_norm = true;
 
-  // Every rank compares its parameters, and running statistics where batch norm is synchronised, with those of its replicas,
-  // a tied parameter with those of the other stages, and what is no expert's with the other ranks of an expert axis: in each
-  // step a part of them, in so many steps all. Error{diverged} on all ranks names what differs and the ranks that hold
-  // something else than most. 0: off.
+  // In how many steps all parameters are compared between replicas, a part in each step; 0: never. If batch norm is
+  // synchronised, running statistics are compared too. Tied parameters are compared between stages, and parameters other than
+  // experts' between the ranks of an expert axis. On a difference all ranks throw Error{diverged}, which names it and the ranks
+  // in the minority.
   int check_replicas = 100;
 
-  amp::GradScalerOptions loss_scale = {};  // of models that compute in float16
+  amp::GradScalerOptions loss_scale = {};  // for models that compute in float16
 
-  // Before the names of what its steps tell monitor::Registry, where several models train: "generator.".
+  // A prefix for the names of metrics, if several models train: "generator.".
   std::string metrics_prefix = {};
 };
 

@@ -21,26 +21,26 @@ namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
 struct StepGraphOptions {
-  int eager_steps = 2;  // before one is recorded: they make plans and workspaces
+  int eager_steps = 2;  // before a step is recorded, to make plans and workspaces; at least 1
   bool enabled = true;  // false: every step is eager
 };
 
-// The steps of a DataParallel as a StepGraph begins, launches and awaits them. Programs call StepGraph.
+// The functions of a DataParallel that a StepGraph needs. Programs call StepGraph.
 class RecordedSteps {
  public:
   explicit RecordedSteps(const DataParallel& replicas) : parts_(&replicas.parts()) {}
 
   Step begin(std::int64_t number, StepRecording& recording) const;
-  void before_recording() const;                             // the GPU has the loss scale
-  void before_launch(std::int64_t number) const;             // the same; of a step that is recorded
-  void wait_until(const std::function<bool()>& done) const;  // ends with an error where another rank fails
+  void before_recording() const;                             // brings the loss scale to the GPU
+  void before_launch(std::int64_t number) const;             // brings the loss scale to the GPU and notes the step's number
+  void wait_until(const std::function<bool()>& done) const;  // throws if another rank fails
 
  private:
   DataParallel::Parts* parts_;
 };
 
-// A training step of one model and one micro-batch that is recorded as one CUDA graph and launched from then on, so that the
-// GPU does not wait for the host. Elements: the types of a step's inputs.
+// Records a training step of one model and one micro-batch as a CUDA graph and then launches it for each step, so that the GPU
+// does not wait for the host. Elements: the element types of the step's inputs.
 //
 //   parallel::StepGraph<Cuda, std::int32_t, std::int32_t> graph(
 //       replicas, [&](parallel::Step& step, const auto& place, const auto& tokens, const auto& targets) {
@@ -52,26 +52,27 @@ class RecordedSteps {
 //     if (const auto newest = graph.newest_result()) print(newest->number, newest->loss);
 //   }
 //
-// The function ends with update(); its optimizer outlives the graph. With several ranks all have inputs of the same shapes at
-// each step; the graph ends before the last copy of the group whose collectives it holds, and DataParallel::exchange() between
-// the steps does what a launch can't.
+// The function must call update(), and the optimizer must outlive the graph. With several ranks all must have inputs of the
+// same shapes at each step, and the graph must be destroyed before the last copy of their group. DataParallel::exchange()
+// between the steps does what a launch can't.
 //
-// Dim 0 of the inputs counts samples, where it is the same in all of them: that names the random numbers of dropout.
+// If dim 0 is the same in all inputs, it is the number of samples, on which the random numbers of dropout depend.
 //
-// Every step does the same: what depends on data, as a model with branches, or waits for the GPU, as item() and mean(), can't
-// be recorded. Then, with one message, all steps are eager, and so are those whose inputs have other shapes than the recorded
-// one's. On the CPU every step is eager.
+// Every step must do the same work: a model with branches that depend on data, or a function that waits for the GPU, such as
+// item() and mean(), can't be recorded. All steps are then eager, and a warning says so once. Steps whose inputs have other
+// shapes than those of the first step are eager too. On the CPU every step is eager. Steps report no metrics to
+// monitor::Registry.
 template <typename D, typename... Elements>
 class StepGraph {
  public:
   struct Place {
     std::int64_t number = 0;
     std::int64_t first_sample = 0;
-    std::optional<double> learning_rate = {};  // otherwise it stays as it is
+    std::optional<double> learning_rate = {};  // empty: unchanged
   };
   using Body = std::function<void(Step& step, const Place& place, const Tensor<Elements, D>&... inputs)>;
 
-  // What the step's summary says.
+  // From the step's summary.
   struct Result {
     std::int64_t number = 0;
     double loss = 0;
@@ -83,7 +84,7 @@ class StepGraph {
     require(options_.eager_steps > 0, "a step is recorded after 1 or more eager ones, not {}", options_.eager_steps);
   }
 
-  // The host does not wait, unless the GPU is two steps behind. The inputs may change as soon as it returns.
+  // Runs a step. The host waits only if the GPU is two steps behind. The inputs may be changed after it returns.
   void run(const Place& place, const Tensor<Elements>&... inputs) {
     recording_.learning_rate = place.learning_rate;
     recording_.samples = rows_of(inputs...);
@@ -95,7 +96,7 @@ class StepGraph {
     }
   }
 
-  // Of the newest step that is done: often the one before the last. Nothing before the first is.
+  // The result of the newest finished step, often that before the last; nothing before the first has finished. Does not wait.
   std::optional<Result> newest_result() {
     if constexpr (!on_host) {
       for (std::optional<Slot>& slot : slots_) {
@@ -104,7 +105,7 @@ class StepGraph {
     }
     return newest_;
   }
-  Result last_result() {  // of the last step; the host waits
+  Result last_result() {  // of the last step, for which the host waits
     if constexpr (!on_host) {
       for (std::optional<Slot>& slot : slots_) {
         if (slot) finish(*slot);
@@ -122,14 +123,14 @@ class StepGraph {
   using HostInputs = std::tuple<Tensor<Elements>...>;
   using Inputs = std::tuple<Tensor<Elements, D>...>;
 
-  // What travels between the host and the GPU in a step. There are two, used by turns.
+  // Pinned memory for the data that a step moves between the host and the GPU. Steps use two of them in turn.
   struct Slot {
     explicit Slot(std::size_t input_bytes)
         : inputs(device::pinned_memory(), input_bytes), numbers(device::pinned_memory(), sizeof(StepNumbers)) {}
     ~Slot() {
       try {
         if (under_way) done.wait();  // the GPU may still write
-      } catch (const Error&) {       // of its work, which the next call reports
+      } catch (const Error&) {       // the next call on the GPU reports it
       }
     }
     Slot(const Slot&) = delete;
@@ -140,10 +141,10 @@ class StepGraph {
     device::Event done;
     bool under_way = false;
     std::int64_t number = 0;
-    std::uint64_t run = 0;  // the how manieth it was
+    std::uint64_t run = 0;  // counts the calls of run() from 1
   };
 
-  // The samples of a step: what dim 0 of all inputs is; nothing where they differ.
+  // Dim 0 of all inputs; nothing if they differ.
   static std::optional<std::int64_t> rows_of(const Tensor<Elements>&... inputs) {
     std::optional<std::int64_t> rows;
     bool differ = false;
@@ -211,7 +212,7 @@ class StepGraph {
   }
 
   StepSummary call(const Place& place, const Tensor<Elements, D>&... inputs) {
-    struct Captured {  // by record() until the step has ended, whatever ends it
+    struct Captured {  // resets the flag of record() when the step ends, by an exception too
       bool& flag;
       ~Captured() { flag = false; }
     } captured{recording_.is_captured};
@@ -230,7 +231,7 @@ class StepGraph {
     position_ = Tensor<ops::RandomPosition, D>({1});
   }
 
-  // Calls action(input, the same in what the recorded step reads) for each of them.
+  // Calls action(input, recorded input) for each input.
   template <typename Action>
   void for_each(const HostInputs& inputs, const Action& action) const {
     [&]<std::size_t... place>(std::index_sequence<place...>) {
@@ -283,7 +284,7 @@ class StepGraph {
   Body body_;
   StepGraphOptions options_;
   StepRecording recording_;
-  std::optional<Inputs> inputs_;  // what the recorded step reads
+  std::optional<Inputs> inputs_;  // the memory that the recorded step reads
   Tensor<ops::RandomPosition, D> position_;
   std::optional<device::Graph> graph_;
   StepSummary recorded_;

@@ -15,15 +15,16 @@
 namespace trireme TRIREME_EXPORT {
 namespace trainer {
 
-// What a program can be told beside the options of a run. The value that is there when an option is added is its default.
+// The command line of a program: its own options beside those of a run. The value of a variable when its option is added is the
+// default.
 //
 //   std::int64_t width = 128;
 //   trainer::CommandLine line("Trains a classifier on a table of numbers");
 //   line.add("width", width, "units of the hidden layer");
 //   return trainer::launch(argc, argv, line, {.until = Epochs{20}}, train);  // --width 256
 //
-// A name is written with '-' between its words; '_' is understood too, on the command line and in --config FILE (TOML:
-// width = 256). --help lists all options with their defaults, --print-config writes a file that --config reads.
+// The command line and --config FILE (TOML: width = 256) accept '-' and '_' between the words of a name. --help lists all
+// options with their defaults, --print-config writes a file that --config reads.
 class CommandLine {
  public:
   explicit CommandLine(const std::string& description = {});
@@ -31,8 +32,8 @@ class CommandLine {
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
 
-  // What the value refers to must live until the options are read. A bool is switched on by --name, off by --no-name; an Amount
-  // is what parse_amount reads. `differs`: what happens where a run goes on with another value.
+  // `value` must live until the options are read. A bool is switched on by --name and off by --no-name; parse_amount reads an
+  // Amount. `differs`: what happens if a resumed run has another value than its checkpoint.
   void add(const std::string& name, bool& value, const std::string& text, Differs differs = Differs::refused);
   void add(const std::string& name, int& value, const std::string& text, Differs differs = Differs::refused);
   void add(const std::string& name, std::int64_t& value, const std::string& text, Differs differs = Differs::refused);
@@ -44,27 +45,27 @@ class CommandLine {
   void add(const std::string& name, std::string& value, const std::vector<std::string>& choices, const std::string& text,
            Differs differs = Differs::refused);
 
-  // Those of a run, and those of trireme::launch: trainer::launch() adds both.
+  // Add the options of a run and those of trireme::launch; trainer::launch() calls both.
   void add_run(Options& options);
   void add_launch(BackendKind& backend, LaunchOptions& options);
 
-  // --device and what goes with it, for programs whose models can lie on GPUs; launch() then starts ranks with a GPU each.
+  // Adds --device and related options, for programs that can train on GPUs; launch() then starts each rank with a GPU.
   void add_device(DeviceOptions& options);
   const DeviceOptions* device() const;  // null: the program has no such options
 
-  // Called once the options are read: for checks of several together, which throw Error.
+  // Calls `check` once all options are read, to check several of them together. It throws Error.
   void after_parsing(std::function<void()> check);
 
-  // Options that are added from now on are listed under this heading.
+  // --help lists the options that are added after this call under this heading.
   void set_group(const std::string& heading);
 
-  // Error{invalid_argument} for what can't be understood. A text, of --help, --version or --print-config, is to be printed in
-  // place of training.
+  // Reads the options; throws Error{invalid_argument} for a mistake. Returns the text of --help, --version or --print-config,
+  // which is to be printed instead of training; otherwise an empty text.
   std::string parse(int argc, const char* const* argv);
 
-  std::string configuration() const;          // the options as they are, a file for --config: what --print-config writes
-  bool given(const std::string& name) const;  // on the command line or in a file
-  const std::string& program() const;         // its name, as it was called
+  std::string configuration() const;          // the given options as a file for --config: the output of --print-config
+  bool given(const std::string& name) const;  // whether the command line or the file has this option
+  const std::string& program() const;         // the file name of the program, from argv[0]
 
   struct Setting {
     std::string name;

@@ -17,7 +17,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace trainer {
 
-// While it lives the model is in evaluation; then each of its modules is as it was.
+// Puts the model into evaluation mode; the destructor restores the mode of each module.
 class Evaluation {
  public:
   explicit Evaluation(Model& model) : model_(model), before_(model.modes()) { model.modes().set("", false); }
@@ -30,7 +30,7 @@ class Evaluation {
   TrainingModes before_;
 };
 
-// What an evaluation adds up: one Mean, or several.
+// Adds up the results of an evaluation: one Mean, or `count`.
 template <std::size_t count>
 class Means {
  public:
@@ -73,13 +73,13 @@ inline constexpr bool is_mean = std::same_as<R, Mean> || requires(const R& resul
 template <std::size_t count>
 inline constexpr bool is_mean<std::array<Mean, count>> = true;
 
-// f(batch) of the batches of this rank, where the model lies.
+// Adds up f(batch) over this rank's batches, each copied to the device D of the model.
 template <typename D, typename Batches, typename F>
 auto means_of(const Batches& batches, const F& f) {
   const auto of = [&f](const auto& batch) { return f(data::brought_to<D>(batch)); };
   using Result = std::remove_cvref_t<decltype(of(*batches.begin()))>;
   static_assert(is_mean<Result>,
-                "what evaluate() adds up is a Mean, a Loss or a std::array of Means: return Mean{sum, weight}");
+                "the function of evaluate() returns a Mean, a Loss or a std::array of Means: return Mean{sum, weight}");
   typename MeansOf<Result>::Type result;
   for (const auto& batch : batches) result.add(of(batch));
   return result;

@@ -13,52 +13,53 @@ namespace trireme TRIREME_EXPORT {
 namespace trainer {
 
 struct FitOptions {
-  // A number that tells how good the model is, the same on all ranks, as Run::evaluate gives it; inf and nan are no better than
-  // any. Empty: nothing is validated.
+  // Returns how good the model is, for example by Run::evaluate; the value of rank 0 counts. inf and nan are never an
+  // improvement. Empty: no validation.
   std::function<double()> validate = {};
   Place validate_every = Epochs{1};      // and after the last step
   std::string name = "validation_loss";  // of the metric
   bool higher_is_better = false;
-  int patience = 0;        // after so many validations without a better one the run stops; 0: never
-  bool keep_best = false;  // the model ends with its best values; needs checkpoints, and keeps these in the folder "best" there
+  int patience = 0;        // stops after this many validations in a row without an improvement; 0: never
+  bool keep_best = false;  // ends with the best values of the model; they are kept in the folder "best" of the checkpoints
 };
 
 // Why training has ended.
 enum class FitEnd : std::uint8_t {
-  finished,     // the run has lasted as long as it was to
-  patience,     // so many validations brought nothing better
-  interrupted,  // by a signal, stop() or ask(): the same command goes on
+  finished,     // the run has reached Options::until
+  patience,     // FitOptions::patience validations brought no improvement
+  interrupted,  // by a signal, stop() or ask(): the same command resumes the run
 };
 
 struct FitReport {
   FitEnd end = FitEnd::finished;
-  std::optional<double> best = {};  // validation; nothing where none was finite
-  std::int64_t best_step = 0;       // after how many steps
-  std::optional<double> last = {};  // nothing where there was none
+  std::optional<double> best = {};  // the best validation; nothing if none was finite
+  std::int64_t best_step = 0;       // the number of steps before it
+  std::optional<double> last = {};  // the last validation, if there was one
 };
 
-// Validations of a run and what follows from them; a part of its checkpoints.
+// Validates a model during a run, keeps its best values and stops the run by FitOptions::patience. Its state is a part of the
+// run's checkpoints.
 class Validations {
  public:
-  // Before the run's loop.
+  // To be constructed before the run's loop.
   Validations(Run& run, Model& model, const FitOptions& options);
   ~Validations();
   Validations(const Validations&) = delete;
   Validations& operator=(const Validations&) = delete;
 
-  void after_update();  // validates where it is due
-  FitReport finish();   // after the loop
+  void after_update();  // call it after each step.update(); validates if one is due
+  FitReport finish();   // call it after the loop
 
  private:
   class Impl;
   std::shared_ptr<Impl> impl_;
 };
 
-// The whole training of one model, for those who want no loop:
+// Trains one model without a loop of your own:
 //
 //   trainer::fit(run, net, optimizer, rows, {.validate = [&] { return run.evaluate(net, test); }, .patience = 3});
 //
-// The model has loss(output, batch), where output is what its forward(batch) gives. It is added to the run, see Run::add.
+// The model has loss(output, batch), where output is the result of forward(batch). fit() adds it to the run, see Run::add.
 template <typename Net, typename Loader>
 FitReport fit(Run& run, Net& model, optim::AnyOptimizer& optimizer, const Loader& loader, const FitOptions& options = {}) {
   data::require_batch_loader<Loader>();

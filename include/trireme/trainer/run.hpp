@@ -48,7 +48,7 @@ struct StepReport {
   bool is_finite = true;                   // otherwise the step was skipped
 };
 
-// What a loop asks of its loader, see data::BatchLoader.
+// What a loop needs to know of its loader, see data::BatchLoader.
 struct LoaderShape {
   std::int64_t batch_size = 0;         // of all ranks together
   std::int64_t num_micro_batches = 0;  // of a step, on this rank
@@ -56,7 +56,7 @@ struct LoaderShape {
   std::int64_t tokens_per_sample = 0;                                // 0: it reads no tokens
   std::function<std::int64_t(std::int64_t steps)> samples_of_steps;  // of all ranks together
   std::function<std::int64_t(std::int64_t samples)> steps_of_samples;
-  std::function<std::string()> content = {};  // what it reads, in words; empty: it does not say
+  std::function<std::string()> content = {};  // describes the data that it reads; empty: the loader can't
 };
 
 // A training run: its ranks and where they lie on the mesh, its place in the data, checkpoints, metrics and signals.
@@ -73,8 +73,8 @@ struct LoaderShape {
 //     }
 //   }
 //
-// All ranks call its functions in the same order. Who leaves the loop by `break` leaves out its last checkpoint: stop() does
-// not. It takes signals and standard output only where Options::process says so; launch() does.
+// All ranks call its functions in the same order. A loop left by `break` saves no last checkpoint; one ended by stop() does.
+// A run handles signals and writes to standard output only if Options::process says so; launch() sets this.
 class Run {
  public:
   // Collective. Looks for the checkpoint to go on from, and opens the file of metrics.
@@ -87,43 +87,44 @@ class Run {
   const ProcessMesh& mesh() const;
   const Options& options() const;
 
-  // What a model is made with. `layer_costs`: see parallel::ModelContextOptions. Collective.
+  // The context to construct models with. `layer_costs`: see parallel::ModelContextOptions. Collective.
   ModelContext context(std::vector<double> layer_costs = {}) const;
 
-  // What a loader is made with: this rank's share of the batches, and the seed.
+  // The options to construct loaders with: this rank's share of the batches, and the seed.
   data::BatchOptions batch() const;
 
-  // The model and its optimizer belong to the run: its values are kept equal on the ranks, and both are saved in its
-  // checkpoints. A model without values is initialised; one that has loaded some keeps them. Of several models each has a
-  // prefix, for names in checkpoints and metrics: "generator.". The first one is that of run.steps(). Collective.
+  // Trains the model in this run: keeps its values equal on all ranks and saves it, with its optimizer, in checkpoints. A model
+  // without values is initialised; loaded values stay. With several models each needs a prefix for its names in checkpoints and
+  // metrics, such as "generator."; run.steps() yields the steps of the first one. Collective.
   template <typename P, typename D>
   void add(nn::Module<P, D>& model, optim::AnyOptimizer& optimizer, const std::string& prefix = {}) {
     if (!model.store().has_values()) model.initialize();
     add_model(model, &optimizer, prefix);
   }
 
-  // A model that is evaluated, or generates: of a checkpoint it takes its own values alone.
+  // Adds a model that only evaluates or generates: it loads its own values from a checkpoint and nothing else.
   template <typename P, typename D>
   void add(nn::Module<P, D>& model, const std::string& prefix = {}) {
     if (!model.store().has_values()) model.initialize();
     add_model(model, nullptr, prefix);
   }
 
-  // More for the checkpoints: add_to(state) is called whenever one is saved or loaded.
+  // Keeps more in checkpoints: add_to(state) is called whenever one is saved or loaded.
   void keep(std::function<void(State&)> add_to);
 
-  // A setting of the program's own, for the checkpoints. `absent`: what a checkpoint without it was made with, as one that is
-  // older than the setting; none: that differs from all values. Collective: all ranks have the same value.
+  // Keeps a setting of the program in checkpoints. `absent`: the value to assume for a checkpoint that lacks the setting, such
+  // as one older than it; without it, a checkpoint that lacks the setting counts as different. The value is the same on all
+  // ranks. Collective.
   void describe(const std::string& name, const std::string& value, Differs differs = Differs::refused,
                 const std::optional<std::string>& absent = {});
 
-  // The data that the run reads, where its loader does not know all of them: a file or folder, whose content is kept in the
-  // checkpoints as "data_content", the next ones' as "data_content_2" and so on. A run goes on with the same alone, or with
-  // Options::allow_other_data. Without a call it is the content of the loader of steps(), where that has content(): those of
-  // the library do, of tables, images and tokens. The number of samples_per_epoch() is kept of every loader. Collective.
+  // Names a file or folder that the run reads, if its loader does not know all of them. Checkpoints keep a digest of the
+  // content as "data_content", of the next call's as "data_content_2" and so on, and a run goes on only with the same content,
+  // or with Options::allow_other_data. Without a call it is the content() of the loader of steps(), which the library's loaders
+  // of tables, images and tokens have. The samples_per_epoch() of every loader are kept too. Collective.
   void describe_data(const Location& path);
 
-  // Loads the checkpoint to go on from, where there is one. steps() and evaluate() do so themselves. Collective.
+  // Loads the checkpoint to go on from, if there is one. steps() and evaluate() call it. Collective.
   void load();
 
   // The loop. The loader, see data::BatchLoader, must outlive it.
@@ -135,20 +136,21 @@ class Run {
   template <typename Loader>
   void steps(const Loader&& loader) = delete;  // would be gone before the first step
 
-  // The same step of another model, which nests in the loss of the first, or follows it with micro-batches of its own.
+  // Begins the current step of another model of the run: inside the loss of the first model, or after its step.
   parallel::Step begin(Model& model, int micro_batches = 1);
-  // The learning rate of this step, clipping and what to do where numbers are not finite.
+  // The learning rate of this step, clipping, and what happens if the loss or a gradient is not finite.
   optim::UpdateOptions update_options(const optim::AnyOptimizer& optimizer) const;
 
-  std::int64_t done() const;  // steps that are done, over all starts; in the loop, with the one just updated
-  std::optional<std::int64_t> total_steps() const;  // once steps() was called; nothing with Seconds
+  std::int64_t done() const;  // finished steps over all starts; after step.update() this includes the current one
+  std::optional<std::int64_t> total_steps() const;  // known once steps() was called; nothing if Options::until is Seconds
 
-  // Whether that much has passed since it was true last, counted from the run's first step: after every fifth step, at the end
-  // of each epoch. And after the last step of the run. In the loop, after step.update().
+  // True after every so many steps, samples, tokens or epochs, counted from the run's first step, and after its last step:
+  // due(Steps{5}) after every fifth step, due(Epochs{1}) at the end of each epoch. Call it in the loop, after step.update().
   bool due(const Place& every) const;
 
-  // f(output, batch), or f(batch), over all samples and ranks, without a tape, in evaluation mode; neither the place in the
-  // data nor random numbers change. f gives a Mean, a Loss, or an array of these:
+  // Calls f(output, batch), or f(batch), on all samples, divided among the ranks, and averages the results. Runs without a tape
+  // and in evaluation mode; neither the place in the data nor random numbers change. f returns a Mean, a Loss, or a std::array
+  // of Means:
   //
   //   run.evaluate(net, test, [](const auto& y, const auto& batch) { return accuracy(y, batch.labels); })
   //
@@ -182,31 +184,31 @@ class Run {
       }
     });
   }
-  // What the replicas have found, added up: for evaluations of your own. Collective. Of samples of evaluation_batch() each
-  // counts once for each rank of the expert axis.
+  // Adds up the means over the ranks of mesh().batch(), for evaluations of your own. A sample of evaluation_batch() then counts
+  // once for each rank of the expert axis. Collective.
   void all_reduce(std::span<Mean> means) const;
-  // What data::evaluation_batches() takes for these: as batch(), but the ranks of an expert axis, which compute together, get
-  // the same samples.
+  // The options for data::evaluation_batches(): as batch(), but the ranks of an expert axis, which compute together, get the
+  // same samples.
   data::BatchOptions evaluation_batch() const;
 
-  // Results for the metrics of this step, and a line that tells them.
+  // Adds values to the metrics of this step and prints them in a line.
   void report(std::initializer_list<std::pair<std::string_view, double>> values);
-  void note(std::string_view line);  // tells something, once, however many ranks call it
+  void note(std::string_view line);  // prints a line, on rank 0 only
 
-  // More places for metrics; rank 0 keeps it, the other ranks let it go.
+  // Adds a sink for metrics. Only rank 0 keeps it; the other ranks destroy it.
   void add_sink(std::unique_ptr<monitor::Sink> sink);
 
-  // Called after each step, on all ranks. It asks all ranks by the second argument, which they do after the next step. A
-  // collective in it is an Error; what it throws ends the job.
+  // Calls the callback after each step, on all ranks. Requests that it puts into its second argument are carried out by all
+  // ranks after the next step. The callback must not call a collective (Error); an exception that it throws ends the job.
   void after_step(std::function<void(const StepReport&, StepRequests&)> callback);
 
-  // Ends the loop after this step, with a checkpoint. All ranks call it alike; a rank that can't know what the others do asks:
-  // ask({.stop = true}) stops all of them after the next step.
+  // Ends the loop after this step, with a checkpoint. All ranks call it in the same step. One rank alone calls
+  // ask({.stop = true}), which stops all ranks after the next step.
   void stop();
   void ask(const StepRequests& requests);
   bool stopped() const;  // by stop(), ask() or a signal
 
-  const std::map<std::string, std::string>& settings() const;  // what a checkpoint of this run says of it
+  const std::map<std::string, std::string>& settings() const;  // as its checkpoints keep them
 
  private:
   friend class StepOwner;
@@ -216,7 +218,7 @@ class Run {
 
   void add_model(Model& model, optim::AnyOptimizer* optimizer, const std::string& prefix);
   void begin_loop(const LoaderShape& shape);
-  bool begin_step();  // false: there is no next one
+  bool begin_step();  // false: the loop has ended
   void require_updated() const;
   void end_step(const StepSummary* summary);  // null: the run has no model
   void end_loop();

@@ -21,14 +21,14 @@ class Run;
 template <typename Loader>
 class StepRange;
 
-// What a RunStep needs of its run.
+// The functions of a Run that a RunStep calls.
 class StepOwner {
  public:
-  // The step that is next; nothing: the run has no model.
+  // Begins the next step; nothing if the run trains no model.
   std::optional<parallel::Step> begin();
-  // Asks the ranks what this one wants, once; finish() tells all of it.
+  // Adds this rank's requests to the step, once, and calls step.finish().
   const StepSummary& finish(parallel::Step& step);
-  // The same, then updates with the run's learning rate and clipping, or with the options given.
+  // Calls finish(), then updates with the given options; null: with the run's learning rate and clipping.
   bool update(parallel::Step& step, optim::AnyOptimizer& optimizer, const optim::UpdateOptions* options);
   std::int64_t number() const;
 
@@ -40,7 +40,7 @@ class StepOwner {
   Run* run_;
 };
 
-// A step of a run's loop, with the batches of this rank: parallel::Step with the run's learning rate and clipping.
+// A step of a run's loop: a parallel::Step with the batches of this rank and the run's learning rate and clipping.
 template <typename Loader>
 class [[nodiscard]] RunStep {
  public:
@@ -53,7 +53,7 @@ class [[nodiscard]] RunStep {
 
   std::int64_t number() const { return number_; }  // from 0 on, over all starts of the run
 
-  // The micro-batches, each read when it is asked for.
+  // The micro-batches of this rank; each is loaded when the iteration reaches it.
   auto batches() const {
     return std::views::iota(std::int64_t{0}, loader_->num_micro_batches()) |
            std::views::transform(
@@ -71,7 +71,8 @@ class [[nodiscard]] RunStep {
   }
   const StepSummary& finish() { return owner_.finish(step()); }
 
-  // Ends the step: with Run::update_options, or with your own. False where it was skipped, see optim::NonFinitePolicy.
+  // Updates and ends the step, with Run::update_options() or your own. False if the step was skipped, see
+  // optim::NonFinitePolicy.
   bool update(optim::AnyOptimizer& optimizer) { return owner_.update(step(), optimizer, nullptr); }
   bool update(optim::AnyOptimizer& optimizer, const optim::UpdateOptions& options) {
     return owner_.update(step(), optimizer, &options);

@@ -12,7 +12,7 @@ DeviceLossScale::DeviceLossScale(const ops::LossScale& state)
   write(state);
 }
 
-// The first of the state's numbers.
+// A view of the scale, which is the first member of the state.
 Scalar<double, Cuda> DeviceLossScale::scale() const {
   static_assert(offsetof(ops::LossScale, scale) == 0);
   return Scalar<double, Cuda>(Tensor<double, Cuda>({}, storage_));

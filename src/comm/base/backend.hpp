@@ -26,10 +26,10 @@ class Operation : public Awaited, public PendingOperation {
   void wait_on_host() final;
   void wait_on_stream() final;
 
-  // Lets what this thread's current stream gets from now on wait for the result. False: that can wait on the host alone.
+  // Makes later work of this thread's current stream wait for the result. False: only the host can wait for it.
   virtual bool order_before_current() { return false; }
 
-  // After an error: returns as soon as no other rank touches this operation's memory any more.
+  // Called after an error: returns as soon as no other rank accesses this operation's memory.
   virtual void abandon() noexcept = 0;
 
  private:
@@ -37,7 +37,7 @@ class Operation : public Awaited, public PendingOperation {
   auto or_abandon(Action action);
 };
 
-// What a group needs from a way of communicating. Arguments are already checked.
+// The interface between a group and a way of communicating. Arguments are already checked.
 class Backend {
  public:
   Backend() = default;
@@ -48,23 +48,23 @@ class Backend {
   virtual const Members& members() const = 0;
   virtual RankContext& context() = 0;
 
-  // Null when nothing is left to wait for.
+  // Null if the call is done already.
   virtual std::unique_ptr<Operation> start(const Call& call) = 0;
   virtual std::unique_ptr<Operation> receive(const Call& message) = 0;
   virtual void send(const Call& message) = 0;
 
   virtual std::shared_ptr<device::MemoryResource> memory() = 0;
   virtual std::uint64_t bytes_sent() { return 0; }   // by this rank to ranks of other nodes
-  virtual bool on_one_node() const { return true; }  // all ranks reach each other's memory()
+  virtual bool on_one_node() const { return true; }  // whether all ranks reach each other's memory()
   virtual std::vector<std::vector<int>> nodes() const { return {ranks_below(members().size())}; }  // group ranks by node
 
-  // Collective over this group; every rank passes the members of its own new group.
+  // Every rank passes the members of its own new group. Collective over this group.
   virtual std::shared_ptr<Backend> make_group(const Members& members) = 0;
 
   RecordedGroup recorded;
 };
 
-// What users of a group call: these keep the flight recorder too.
+// Call the backend and record the call in the flight recorder. Group uses these.
 Pending start(Backend& backend, const Call& call);
 Pending receive(Backend& backend, const Call& message);
 void send(Backend& backend, const Call& message);

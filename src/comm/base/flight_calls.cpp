@@ -5,7 +5,7 @@
 namespace trireme::comm {
 namespace {
 
-// Nothing to wait for is done at once.
+// A call without an operation is done already.
 Pending pending(FlightRecorder* flight, std::uint64_t number, std::unique_ptr<Operation> operation) {
   if (operation != nullptr) {
     operation->flight_number = number;
@@ -15,7 +15,7 @@ Pending pending(FlightRecorder* flight, std::uint64_t number, std::unique_ptr<Op
   return Pending(std::move(operation));
 }
 
-// Runs `action`; the entry tells when it threw.
+// Runs `action`; if it throws, marks the entry as failed.
 template <typename Action>
 auto recorded(FlightRecorder* flight, std::uint64_t number, Action action) {
   try {

@@ -6,9 +6,8 @@
 
 namespace trireme::comm {
 
-// Sleep and wake across processes, in memory that they share; std::atomic::wait only reaches threads of one process.
-
-// Sleeps while `word` holds `value`, at most `timeout`. May wake early.
+// Sleeps while `word` holds `value`, at most for `timeout`; may wake early. Works between processes in shared memory, while
+// std::atomic::wait only works between threads of one process.
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t value, std::chrono::microseconds timeout);
 void futex_wake_all(std::atomic<std::uint32_t>& word);
 

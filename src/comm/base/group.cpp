@@ -12,7 +12,7 @@
 namespace trireme {
 namespace {
 
-// What this rank alone waits for.
+// A wait for something of this rank alone.
 class OwnWork final : public comm::Polled {
  public:
   OwnWork(comm::Backend& backend, const std::function<bool()>& done, std::string_view name)
@@ -21,7 +21,7 @@ class OwnWork final : public comm::Polled {
   bool ready() override { return done_(); }
   ErrorFields describe_wait() const override {
     return {.message = fmt::format("{} of this rank alone, in group \"{}\"", name_, label_),
-            .hint = "what it waits for is no rank's message: a GPU that is busy or stuck, for instance"};
+            .hint = "it does not wait for another rank, but for instance for a GPU that is busy or stuck"};
   }
 
  private:

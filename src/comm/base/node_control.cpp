@@ -11,7 +11,7 @@
 namespace trireme::comm {
 namespace {
 
-constexpr std::chrono::seconds longest_writing{1};  // of a rank that has failed, in memory
+constexpr std::chrono::seconds longest_writing{1};  // how long a failed rank may take to write its failure to memory
 
 }  // namespace
 
@@ -49,7 +49,7 @@ bool NodeControl::record_failure(const Failure& failure) {
 Failure NodeControl::failure() const {
   const auto end = std::chrono::steady_clock::now() + longest_writing;
   while (failure_state_.load() != recorded) {
-    if (std::chrono::steady_clock::now() >= end) return {.text = "a rank was killed while it told of its failure"};
+    if (std::chrono::steady_clock::now() >= end) return {.text = "a rank was killed while it reported its failure"};
     sched_yield();
   }
   return {.rank = failed_rank_,
@@ -148,7 +148,7 @@ std::optional<NodeControl::Standstill> NodeControl::standstill() const {
     result.waits.push_back(wait);
     result.looks.push_back(place.looks.load());
   }
-  // Last: what a rank changed before it looked is counted.
+  // Read last, so that changes that a rank made before its look are counted.
   for (int rank = 0; rank < ranks_; ++rank) result.changes += places()[rank].changes.load();
   return result;
 }

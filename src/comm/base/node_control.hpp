@@ -16,8 +16,8 @@
 
 namespace trireme::comm {
 
-// Orders all stores before it against all loads after it, across ranks: either a rank that changes something sees the sleeper,
-// or the sleeper sees the change. ThreadSanitizer ignores fences; no data depend on this one.
+// Orders all stores before it against all loads after it, across ranks: a rank that changes something sees the sleeper, or the
+// sleeper sees the change. ThreadSanitizer ignores fences, but no data depend on this one.
 inline void full_fence() {
 #pragma GCC diagnostic push
 #ifndef __clang__  // has no such warning
@@ -37,54 +37,54 @@ struct Failure {
   std::string text;
 };
 
-// What the ranks of one node share: the first failure, who has left, and who sleeps. It lies in memory that all of them
-// reach, perhaps at different addresses, so it holds no pointers. Ranks are counted within the node.
+// The state that the ranks of a node share: the first failure, which ranks have left, and which sleep. It lies in memory that
+// ranks may map at different addresses, so it holds no pointers. Ranks are counted within the node.
 class NodeControl {
  public:
   static std::size_t bytes(int ranks);
-  static NodeControl* create(void* memory, int ranks);  // once, before anyone else looks
+  static NodeControl* create(void* memory, int ranks);  // once, before other ranks use the memory
   static NodeControl* find(void* memory);
 
   int ranks() const { return ranks_; }
 
-  // Keeps the first failure only, and wakes everyone. False: another was first.
+  // Records the first failure and wakes all ranks. False: another failure was recorded before.
   bool record_failure(const Failure& failure);
   bool failed() const { return failure_state_.load() != none; }
   Failure failure() const;  // only when failed()
-  bool claim_report();      // true for one caller, who prints the failure
-  bool claim_relay();       // true for one caller, who tells other nodes
-  bool claim_abort();       // true for one caller, who ends the job
+  bool claim_report();      // true for one caller, which prints the failure
+  bool claim_relay();       // true for one caller, which informs other nodes
+  bool claim_abort();       // true for one caller, which ends the job
 
-  void note_return(int rank);  // main has returned: it calls and receives nothing more, though what it sent may be under way
+  void note_return(int rank);  // main has returned: the rank makes no further calls, but its messages may be under way
   bool returned(int rank) const { return places()[rank].returned.load() != 0; }
   void leave(int rank);
   bool left(int rank) const { return places()[rank].left.load() != 0; }
   bool all_left() const;
 
-  // The process of a rank, by which the others find out that it has ended without a word. Ranks that are threads have none.
+  // The process of a rank, so that the others notice if it ends without reporting a failure. Ranks that are threads have none.
   struct OwnProcess {
     std::int32_t world_rank = 0;
     std::int32_t id = 0;
-    std::uint64_t start = 0;    // ticks after the boot
-    std::uint64_t machine = 0;  // that of this_machine(): elsewhere the id means nothing
+    std::uint64_t start = 0;    // clock ticks after the boot
+    std::uint64_t machine = 0;  // this_machine(); the id is valid only there
   };
   void note_process(int rank, const OwnProcess& process);
-  std::optional<OwnProcess> process(int rank) const;  // nothing: it has not noted one
+  std::optional<OwnProcess> process(int rank) const;  // nothing if none was noted
 
-  // A sleeper announces itself, looks again whether it still has to wait, then sleeps.
+  // To sleep, a rank announces it, checks again whether it must wait, then calls sleep() with the announced value.
   std::uint32_t announce_sleep(int rank);
   void sleep(int rank, std::uint32_t seen, std::chrono::microseconds timeout);
   void end_sleep(int rank);
 
-  // Wakes those of `ranks` that sleep. The caller's changes must be visible to all before: see full_fence().
+  // Wakes those of `ranks` that sleep. The caller's changes must be visible before, see full_fence().
   void wake(std::span<const int> ranks) {
     if (sleepers_.load(std::memory_order_relaxed) > 0) [[unlikely]]
       wake_sleepers(ranks);
   }
   void wake_all();
 
-  // For the proof that no rank can go on. A rank counts what it does that others may wait for; one that has waited for long
-  // says in what, and counts its looks that found nothing new.
+  // For the proof that all ranks wait forever. A rank counts its changes for which others may wait. A rank that has waited long
+  // notes the call in which it waits, and counts its checks that found nothing new.
   void note_change(int rank) {
     auto& changes = places()[rank].changes;
     changes.store(changes.load(std::memory_order_relaxed) + 1, std::memory_order_release);
@@ -92,14 +92,14 @@ class NodeControl {
   void note_wait(int rank, std::string_view what);
   void note_look(int rank) { places()[rank].looks.fetch_add(1); }
   void end_wait(int rank) { places()[rank].wait.store(0); }
-  std::optional<std::string> wait_of(int rank) const;  // nothing: it has not waited for long
+  std::optional<std::string> wait_of(int rank) const;  // nothing if the rank has not waited long
 
-  // What all ranks wait for, or have left; nothing while a rank does something else.
+  // A state in which every rank has waited long or has left; nothing if a rank does something else.
   struct Standstill {
     std::uint64_t changes = 0;
     std::vector<std::uint64_t> waits;  // by rank; 0: left
     std::vector<std::uint64_t> looks;
-    bool proven_by(const Standstill& later) const;  // each rank has looked again since, and nothing changed
+    bool proven_by(const Standstill& later) const;  // each waiting rank has checked twice since, and nothing changed
   };
   std::optional<Standstill> standstill() const;
 
@@ -116,9 +116,9 @@ class NodeControl {
     std::atomic<std::uint32_t> has_process{0};  // 1: `process` is written
     OwnProcess process;
     alignas(64) std::atomic<std::uint64_t> changes{0};
-    std::atomic<std::uint64_t> wait{0};  // number of the wait that `what` tells of; 0: does not wait
+    std::atomic<std::uint64_t> wait{0};  // the number of the wait that `what` describes; 0: does not wait
     std::atomic<std::uint64_t> looks{0};
-    std::uint64_t num_waits = 0;                                // of the owner only
+    std::uint64_t num_waits = 0;                                // used by its owner only
     std::array<std::atomic<std::uint64_t>, wait_words> what{};  // text
   };
 

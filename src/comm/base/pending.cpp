@@ -11,8 +11,8 @@ void finish(Operation& operation) {
 
 }  // namespace
 
-// Runs `action`. An error while it was waited for may be of this call or of another that was worked on meanwhile. No other rank
-// gets to the end of its calls either, so the error is the job's, and recorded before what follows from it.
+// Runs `action`. An error may belong to this call or to another that was advanced meanwhile. The other ranks can't complete
+// their calls either, so the error is recorded as the job's, before errors that follow from it.
 template <typename Action>
 auto Operation::or_abandon(Action action) {
   try {
@@ -49,7 +49,7 @@ void Operation::wait_on_stream() {
     context().check_failure();
     return order_before_current();
   });
-  if (!ordered) wait_on_host();  // otherwise the backend sees to its end
+  if (!ordered) wait_on_host();  // otherwise the backend completes it
 }
 
 }  // namespace trireme::comm

@@ -34,18 +34,18 @@ bool has_ended(const NodeControl::OwnProcess& process) {
   static const std::uint64_t machine = this_machine();
   if (process.machine != machine) return false;
   const auto status = status_of(process.id);
-  if (!status) return kill(process.id, 0) != 0 && errno == ESRCH;  // /proc can't be read, or there is none
+  if (!status) return kill(process.id, 0) != 0 && errno == ESRCH;  // without /proc
   return status->start != process.start || status->state == 'Z' || status->state == 'X';
 }
 
-// As a shell would see it: -1 is 255. What is not 0 stays so.
+// The code as a shell sees it: -1 is 255. A code other than 0 never becomes 0.
 int exit_status(int code) {
   constexpr int highest = 255;
   const int status = code & highest;
   return code != 0 && status == 0 ? 1 : status;
 }
 
-// -1: no Error.
+// The code of an Error; -1 for other exceptions.
 int code_of(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
@@ -59,7 +59,7 @@ int code_of(const std::exception_ptr& failure) {
 }  // namespace
 
 void RankContext::advance() {
-  // By index: what advances may add another.
+  // By index, since advance() may add elements.
   for (std::size_t index = 0; index < active_.size(); ++index) active_[index]->advance();
 }
 
@@ -86,7 +86,7 @@ void RankContext::sleep(Awaited& awaited, std::chrono::microseconds timeout) {
 
 void RankContext::throw_failure() const {
   const Failure failure = node_->failure();
-  // That the ranks disagree is every rank's failure, whoever found out.
+  // A mismatch between ranks is every rank's failure, no matter which rank noticed it.
   const bool shared = failure.code == ErrorCode::rank_mismatch;
   throw Error({.code = shared ? ErrorCode::rank_mismatch : ErrorCode::peer_failed,
                .message = fmt::format("rank {} failed: {}", failure.rank, failure.text),
@@ -97,7 +97,7 @@ void RankContext::throw_failure() const {
 void RankContext::note_process() {
   const auto process = static_cast<std::int32_t>(getpid());
   const auto status = status_of(process);
-  if (!status) return;  // there is no /proc to look into
+  if (!status) return;  // without /proc
   node_->note_process(place_.node_rank,
                       {.world_rank = place_.rank, .id = process, .start = status->start, .machine = this_machine()});
 }
@@ -108,7 +108,7 @@ void RankContext::check_neighbours(std::chrono::steady_clock::time_point now) {
   for (int rank = 0; rank < node_->ranks(); ++rank) {
     const auto process = node_->process(rank);
     if (!process || rank == place_.node_rank || node_->left(rank) || !has_ended(*process)) continue;
-    if (node_->left(rank)) continue;  // in between
+    if (node_->left(rank)) continue;  // it left meanwhile
     return record_lost_process(process->world_rank);
   }
 }

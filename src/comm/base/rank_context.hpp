@@ -14,22 +14,22 @@
 
 namespace trireme::comm {
 
-// What advances while a rank waits: a group's collectives, messages under way.
+// Something that advances while a rank waits, such as collectives and messages under way.
 class Progress {
  public:
   virtual ~Progress() = default;
   virtual void advance() = 0;                           // never waits
-  virtual bool needs_polling() const { return false; }  // true while only calls of advance() move it
+  virtual bool needs_polling() const { return false; }  // true while it advances only by calls of advance()
 };
 
-// What one rank knows of itself. Used by this rank's thread only; `node` is shared with the other ranks.
+// The state of one rank. Used only by the rank's thread; `node` is shared with the other ranks.
 class RankContext {
  public:
   struct Place {
     int rank = 0;               // in the world
     int node_rank = 0;          // among the ranks that share `node`
-    bool shares_all = false;    // `node` has all ranks of the world, by their world ranks
-    bool shares_cores = false;  // more ranks than cores: never spin
+    bool shares_all = false;    // `node` holds all ranks of the world, so node ranks are world ranks
+    bool shares_cores = false;  // there are more ranks than cores, so waits do not spin
     std::chrono::milliseconds deadline{};
   };
   RankContext(const Place& place, std::shared_ptr<NodeControl> node) : place_(place), node_(std::move(node)) {}
@@ -40,7 +40,7 @@ class RankContext {
   bool shares_cores() const { return place_.shares_cores; }
   std::chrono::milliseconds deadline() const { return place_.deadline; }
   FlightRecorder* flight() { return flight_.get(); }  // null: nothing is recorded
-  void note_process();                                // this rank is one of its own
+  void note_process();                                // notes this process in `node`, if the rank is a process of its own
   void record_to(std::shared_ptr<FlightRecorder> flight) { flight_ = std::move(flight); }
   NodeControl& node() { return *node_; }
   const NodeControl& node() const { return *node_; }
@@ -50,8 +50,8 @@ class RankContext {
   void advance();
   bool needs_polling() const;
 
-  // Notes that these ranks of the node may wait for what this one has just changed; wake_others() wakes them if they sleep.
-  // It needs a fence, so it comes once, after the work. True: there was something.
+  // Notes that these ranks of the node may wait for a change that this one has made. wake_others() wakes them if they sleep; it
+  // needs a fence, so call it once after the work. It returns whether there were changes.
   void changed(std::span<const int> node_ranks) {
     if (changed_.empty() || changed_.back().data() != node_ranks.data()) changed_.push_back(node_ranks);
   }
@@ -70,14 +70,14 @@ class RankContext {
     if (node_->failed()) [[unlikely]]
       throw_failure();
   }
-  // Looks, about once a second, whether a process of this node has ended without a word, and records that as its failure. Not
-  // every launcher ends a job with its first rank that dies.
+  // Checks, about once a second, whether a process of this node has ended without reporting a failure, and records one for it.
+  // Not every launcher ends a job when a rank dies.
   void check_neighbours(std::chrono::steady_clock::time_point now);
   void record_lost_process(int rank);       // in the world
-  bool record_failure(const Error& error);  // false: check_failure() throws what another rank recorded before
+  bool record_failure(const Error& error);  // false if another failure was recorded before, which check_failure() throws
   void record_failure(const std::exception_ptr& failure) { node_->record_failure(describe(failure)); }
-  void end(const std::exception_ptr& failure);  // main has thrown it
-  int conclude(int code);                       // prints the first failure of the job, once; the exit code with it
+  void end(const std::exception_ptr& failure);  // records an exception of main
+  int conclude(int code);                       // prints the job's first failure, once; returns the exit code
   void leave();
 
  private:
@@ -92,7 +92,7 @@ class RankContext {
   std::vector<std::span<const int>> changed_;
 };
 
-// Awaits what nobody tells this rank of: it has to look.
+// Something that a rank can wait for only by polling.
 class Polled : public Awaited, public Progress {
  public:
   explicit Polled(RankContext& context) : context_(context) { context_.add(this); }
@@ -108,7 +108,7 @@ class Polled : public Awaited, public Progress {
   RankContext& context_;
 };
 
-// The rank that runs on this thread, for progress(); null outside launch.
+// The rank on this thread, for progress(); null outside launch.
 RankContext* current_rank();
 
 class CurrentRank {

@@ -21,7 +21,7 @@ void require_same(const Group& group, std::string_view what, const Entries& entr
   if (group.size() == 1) return;
   const std::string operation = fmt::format("compare {}s", what);
   std::vector<Entries> all;
-  constexpr auto replace = nlohmann::json::error_handler_t::replace;  // bytes that are no UTF-8
+  constexpr auto replace = nlohmann::json::error_handler_t::replace;  // for bytes that are not UTF-8
   nlohmann::json own = nlohmann::json::array();
   for (const auto& [name, value] : entries) own.push_back({{"name", name}, {"value", value}});
   for (const std::string& text : group.gather_texts(own.dump(-1, ' ', false, replace), operation)) {

@@ -16,7 +16,7 @@ namespace trireme::comm {
 namespace {
 
 constexpr const char* shared_memory = "/dev/shm";
-constexpr std::string_view failed_prefix = "!";  // no place begins so
+constexpr std::string_view failed_prefix = "!";  // no place begins with it
 
 [[noreturn]] void refuse(std::string_view call, const std::string& path, std::size_t bytes, int error_number) {
   const bool full = error_number == ENOSPC || error_number == ENOMEM;
@@ -25,10 +25,10 @@ constexpr std::string_view failed_prefix = "!";  // no place begins so
                .path = path,
                .error_number = error_number,
                .hint = full ? "enlarge /dev/shm (containers: --shm-size)"
-                            : "ranks of one machine need a /dev/shm, and to see each other in /proc"});
+                            : "ranks of one machine need /dev/shm, and must see each other's processes in /proc"});
 }
 
-// What tells an open file from all others.
+// A text that identifies an open file on this machine.
 std::string identity_of(int descriptor) {
   struct stat status {};
   if (fstat(descriptor, &status) != 0) refuse("fstat", shared_memory, 0, errno);
@@ -55,7 +55,7 @@ std::shared_ptr<SharedSegment> SharedSegment::open(const std::string& place, std
   const std::string path = place.substr(space + 1);
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0) refuse("open", path, bytes, errno);
-  if (identity_of(descriptor) != place.substr(0, space)) {  // of a process that has this number in another container
+  if (identity_of(descriptor) != place.substr(0, space)) {  // another process with the same number, in another container
     close(descriptor);
     refuse("open", path, bytes, ESTALE);
   }

@@ -11,8 +11,8 @@
 
 namespace trireme::comm {
 
-// Shared memory, mapped into this process. It never has a name in /dev/shm, so a job that is killed at any moment leaves
-// nothing behind: other processes open it by the descriptor of the one that made it.
+// Shared memory, mapped into this process. It has no name in /dev/shm, so a killed job leaves nothing behind: other processes
+// open it by the descriptor of its creator.
 class SharedSegment {
  public:
   static std::shared_ptr<SharedSegment> create(std::size_t bytes);
@@ -23,10 +23,10 @@ class SharedSegment {
 
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
-  const std::string& place() const { return place_; }  // where others find it until it is sealed; unique on this machine
+  const std::string& place() const { return place_; }  // the place for open(), until seal(); unique on this machine
 
-  void reserve(std::size_t offset, std::size_t bytes);  // throws where a later access would kill the process: no space
-  void seal();                                          // all have mapped it: gives up the descriptor
+  void reserve(std::size_t offset, std::size_t bytes);  // throws if there is no space, which would kill the process later
+  void seal();                                          // closes the descriptor, once all have mapped the segment
 
  private:
   SharedSegment(std::string place, std::size_t bytes, int descriptor);
@@ -41,17 +41,17 @@ struct SharingPlan {
   std::size_t bytes = 0;
   std::vector<int> sharers;  // indices in the exchange's texts; the first one creates
   int me = 0;                // this rank's index in the exchange's texts
-  std::function<void(SharedSegment&)> on_create = [](SharedSegment&) {};  // by the creator, before anyone else maps
-  std::function<void(SharedSegment&)> on_map = [](SharedSegment&) {};     // by every sharer
+  std::function<void(SharedSegment&)> on_create = [](SharedSegment&) {};  // called by the creator, before others map it
+  std::function<void(SharedSegment&)> on_map = [](SharedSegment&) {};     // called by every sharer
 };
 
 struct Sharing {
-  std::shared_ptr<SharedSegment> segment;  // null when a sharer failed
-  std::string failure;                     // why, the same text on all sharers
-  std::string place;                       // of the segment: unique on this node
+  std::shared_ptr<SharedSegment> segment;  // null if a sharer failed
+  std::string failure;                     // the reason, the same on all sharers
+  std::string place;                       // of the segment, unique on this node
 };
 
-// Collective over the ranks of the exchange; ranks with an empty plan only take part in it.
+// Collective over the ranks of the exchange; ranks without sharers in their plan only take part in the exchange.
 Sharing share_segment(const Exchange& exchange, const SharingPlan& plan);
 
 }  // namespace trireme::comm

@@ -19,7 +19,7 @@ constexpr int spins = 400;  // about 20 us, from the last progress on
 constexpr std::chrono::microseconds yield_time{200};
 constexpr std::chrono::microseconds longest_sleep = std::chrono::milliseconds(100);
 constexpr std::chrono::microseconds polling_sleep{250};  // while a network library needs calls to advance
-constexpr int last_looks = 20;  // after the deadline: a process that was stopped finds in them what came meanwhile
+constexpr int last_looks = 20;                           // checks after the deadline, for a process that was stopped meanwhile
 
 void pause_core() {
 #if defined(__x86_64__)
@@ -29,9 +29,9 @@ void pause_core() {
 #endif
 }
 
-constexpr std::chrono::milliseconds long_wait{150};  // from then on a rank says what it waits for
+constexpr std::chrono::milliseconds long_wait{150};  // after this time a rank notes in which call it waits
 
-// What the other ranks do, which may be in other groups: "; rank 1 waits in #7 barrier of group "world", rank 2 does not wait".
+// What the other ranks do, also in other groups: "; rank 1 waits in #7 barrier of group "world", rank 2 does not wait".
 std::string waits_of_others(const RankContext& context) {
   if (!context.shares_all() || context.deadline() < 2 * long_wait) return {};
   std::string text;
@@ -55,12 +55,12 @@ std::string waits_of_others(const RankContext& context) {
       fmt::format("no progress for {} ms: {}{}", context.deadline().count(), fields.message, waits_of_others(context));
   fields.rank = context.rank();
   const Error error(std::move(fields));
-  // The other ranks can't finish this collective either. One whose deadline passed just before has already told.
+  // The other ranks can't finish this collective either. If one has reported its deadline before, throws its error.
   if (!context.record_failure(error)) context.check_failure();
   throw error;
 }
 
-// Tells the flight recorder what this rank waits for. After an error it still says so.
+// Notes in the flight recorder what this rank waits for. The note stays after an error.
 class NotedWait {
  public:
   NotedWait(FlightRecorder* flight, const Awaited& awaited) : flight_(flight), number_(awaited.flight_number) {}
@@ -82,8 +82,8 @@ class NotedWait {
   bool begun_ = false;
 };
 
-// Proves that no rank of the job can go on: each has waited for long, has left, or waits for one that does. It takes two
-// looks, between which all ranks look too and nobody changes anything.
+// Proves that no rank of the job can go on: each has waited long or has left. It takes two looks between which all ranks check
+// too and no rank changes anything.
 class StandstillCheck {
  public:
   StandstillCheck(RankContext& context, const Awaited& awaited) : context_(context), awaited_(awaited) {}
@@ -93,14 +93,14 @@ class StandstillCheck {
   StandstillCheck(const StandstillCheck&) = delete;
   StandstillCheck& operator=(const StandstillCheck&) = delete;
 
-  // This rank has just looked, and still waits.
+  // Call it when this rank has just checked and still waits.
   void look(Clock::time_point now) {
     if (!context_.shares_all()) return;
     if (!begin_) begin_ = now;
     if (now - *begin_ < long_wait) return;
     NodeControl& node = context_.node();
     if (!std::exchange(noted_, true)) node.note_wait(context_.node_rank(), awaited_.wait_text());
-    if (context_.needs_polling()) return;  // what others sent may be on its way
+    if (context_.needs_polling()) return;  // messages may be on their way
     node.note_look(context_.node_rank());
     const auto seen = node.standstill();
     if (seen && before_ && before_->proven_by(*seen)) report(*seen);

@@ -20,7 +20,7 @@ void write_name(std::string_view name, std::span<char> space) {
   constexpr std::string_view gap = "...";
   constexpr std::size_t number_digits = 10;  // " #1a2b3c4d"
   const std::size_t kept = space.size() - gap.size() - number_digits;
-  const std::size_t head = kept / 3;  // most names differ towards their ends
+  const std::size_t head = kept / 3;  // more of the end is kept, since most names differ there
   const std::string_view tail = name.substr(name.size() - (kept - head));
   auto to = std::ranges::copy(gap, space.begin() + static_cast<std::ptrdiff_t>(head)).out;
   to = std::ranges::copy(tail, to).out;

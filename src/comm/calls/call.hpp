@@ -11,19 +11,19 @@
 
 namespace trireme::comm {
 
-// What the ranks of one node do for a call of a group that spans several.
+// The work of one node's ranks for a call of a group that spans several nodes.
 struct Share {
   CallKind kind = CallKind::barrier;
   ReduceOp op = ReduceOp::sum;
-  std::span<const int> owners;  // of the data's parts: ranks of the node; of a broadcast: its root
+  std::span<const int> owners;  // the node's ranks that own the data's parts; for a broadcast its root
 };
 
-// A call as backends get it.
+// A call as a backend gets it.
 struct Call : trireme::Call {
   Call() = default;
   Call(const trireme::Call& call) : trireme::Call(call) {}
 
-  std::optional<Share> share = {};  // of the work; the ranks compare the call
+  std::optional<Share> share = {};  // the work, if it differs from the call; ranks compare the call
   std::uint64_t flight_number = 0;  // number in this rank's flight recorder
 
   CallKind work() const { return share ? share->kind : kind; }
@@ -33,11 +33,11 @@ struct Call : trireme::Call {
   int owner_of(int part) const { return share ? share->owners[static_cast<std::size_t>(part)] : part; }
 };
 
-// Of `call` what a backend does where the data move elsewhere, between nodes or on GPUs: the ranks compare it.
+// A call that only compares `call` between the ranks, while the data move elsewhere, between nodes or on GPUs.
 Call comparison_of(const Call& call);
 
-// Writes the name and zeros after it. One that does not fit is cut in its middle and gets a number, by which long names that
-// differ anywhere stay different: "model.layers.0.very...projection.weight #1a2b3c4d". At least 40 characters fit.
+// Writes the name, padded with zeros. A name that does not fit is shortened in the middle and gets a hash, so that different
+// names stay different: "model.layers.0.very...projection.weight #1a2b3c4d". At least 40 characters fit.
 void write_name(std::string_view name, std::span<char> space);
 
 // "#12 all_reduce(...)": the call with its number in the group.

@@ -7,7 +7,7 @@
 
 namespace trireme::comm {
 
-// Gives every rank the text of each, before or beside the calls of a group.
+// Gathers the texts of all ranks on every rank, without a call of a group.
 using Exchange = std::function<std::vector<std::string>(std::string_view text)>;
 
 }  // namespace trireme::comm

@@ -7,7 +7,7 @@
 
 namespace trireme::comm {
 
-// Who is in a group.
+// The members of a group.
 struct Members {
   std::string label;       // "world", "data"
   std::vector<int> ranks;  // world ranks, by group rank

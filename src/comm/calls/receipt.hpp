@@ -8,7 +8,7 @@
 
 namespace trireme::comm {
 
-// What a receive expects, and the errors when it gets something else or nothing.
+// The message that a receive expects, and the errors if another message or none arrives.
 class Receipt {
  public:
   Receipt(const Members& members, const Call& message);

@@ -21,7 +21,7 @@ std::uint64_t new_job() {
   return std::uint64_t{random()} << 32 | random();
 }
 
-// What a rank says of its file: nothing, or "<errno> <path>".
+// The text of a failure to make the file: "<errno> <path>".
 std::string describe(const Error& error) { return std::to_string(error.fields().error_number) + " " + error.fields().path; }
 
 [[noreturn]] void throw_failure(const std::string& text, int rank) {

@@ -11,8 +11,8 @@
 
 namespace trireme::comm {
 
-// The file of a rank's flight recorder: a header, a table of groups, a ring of entries. Fixed sizes, this machine's byte order.
-// The rank writes it through shared memory, so the file holds all that the rank did, however it ended.
+// The file of a rank's flight recorder: a header, a table of groups, and a ring of entries, with fixed sizes and this machine's
+// byte order. The rank writes to a mapping of the file, so the file is complete however the rank ended.
 
 constexpr std::array<char, 8> flight_magic = {'T', 'R', 'I', 'F', 'L', 'G', 'H', 'T'};
 constexpr std::uint32_t flight_version = 1;
@@ -25,44 +25,44 @@ struct FlightHeader {
   std::uint32_t version = 0;
   std::uint32_t entry_bytes = 0;
   std::uint64_t capacity = 0;    // entries of the ring
-  std::uint32_t num_groups = 0;  // places of the table
+  std::uint32_t num_groups = 0;  // size of the table
   std::int32_t rank = 0;         // in the world
   std::int32_t size = 0;         // of the world
   std::int32_t process = 0;
   std::int32_t thread = 0;
   std::uint32_t reserved = 0;
-  std::uint64_t process_start = 0;  // ticks after the boot: tells the process from a later one with its number
-  std::uint64_t machine = 0;        // the same for processes that see the same process numbers
+  std::uint64_t process_start = 0;  // clock ticks after the boot; differs from that of a later process with the same number
+  std::uint64_t machine = 0;        // this_machine()
   std::uint64_t job = 0;            // the same for all ranks of a job
-  std::int64_t start_steady = 0;    // nanoseconds of the clock that all other times use ...
-  std::int64_t start_wall = 0;      // ... and since 1970, at the same moment
+  std::int64_t start_steady = 0;    // the start in nanoseconds of the steady clock, which all other times use ...
+  std::int64_t start_wall = 0;      // ... and in nanoseconds since 1970
   std::array<char, 64> host{};
-  std::uint64_t check = 0;  // of all above
+  std::uint64_t check = 0;  // a checksum of everything above
 
-  // Each a word of its own, written by the rank as it goes on.
-  std::uint64_t num_entries = 0;  // so far; the ring holds the last ones
+  // Each field is written by itself while the rank runs.
+  std::uint64_t num_entries = 0;  // the number of entries so far; the ring holds the last ones
   FlightState state = FlightState::running;
   std::int32_t exit_code = 0;
-  std::int64_t ended = 0;       // main returned or threw
-  std::int64_t heartbeat = 0;   // the last look around of a waiting rank
-  std::uint64_t waits_for = 0;  // number of the entry; 0: doesn't wait
+  std::int64_t ended = 0;       // when main returned or threw
+  std::int64_t heartbeat = 0;   // the last check of a waiting rank
+  std::uint64_t waits_for = 0;  // the number of the entry for which it waits; 0: does not wait
   std::int64_t waits_since = 0;
-  std::uint64_t failed_in = 0;     // number of the entry whose wait threw first
-  std::int32_t signal = 0;         // that the process got
+  std::uint64_t failed_in = 0;     // the number of the first entry whose call or wait threw
+  std::int32_t signal = 0;         // the signal that the process got; 0: none
   std::int32_t signalled = 0;      // 1: this rank's thread got it
   std::int32_t error_code = -1;    // an ErrorCode; -1: none, or another exception
-  std::int32_t error_rank = -1;    // where it happened first
-  std::uint64_t error_bytes = 0;   // of `error`, written last
-  std::array<char, 3072> error{};  // what main threw
+  std::int32_t error_rank = -1;    // the rank that failed first
+  std::uint64_t error_bytes = 0;   // the length of `error`, written last
+  std::array<char, 3072> error{};  // the message of the exception that main threw
 };
 
-// A group that the rank is in.
+// A group with this rank.
 struct FlightGroup {
   std::uint64_t id = 0;  // the same on all members; written last, 0: free
   std::int32_t size = 0;
   std::int32_t me = 0;
   std::uint64_t calls = 0;       // collectives called so far
-  std::array<char, 40> label{};  // cut to fit
+  std::array<char, 40> label{};  // may be cut off
 };
 
 enum class FlightKind : std::uint8_t { barrier, all_reduce, reduce_scatter, all_gather, broadcast, send, receive };
@@ -71,8 +71,8 @@ constexpr std::uint8_t num_flight_kinds = 7;
 enum class FlightFate : std::uint32_t { under_way, done, failed };
 
 struct FlightEntry {
-  std::uint64_t number = 0;    // from 1; written last, 0 while the rest changes
-  std::uint64_t sequence = 0;  // in the group, from 1; 0 for messages
+  std::uint64_t number = 0;    // counts from 1; written last, 0 while the rest changes
+  std::uint64_t sequence = 0;  // counts the group's collectives from 1; 0 for messages
   std::uint64_t count = 0;
   FlightKind kind = FlightKind::barrier;
   std::uint8_t op = 0;     // a ReduceOp
@@ -82,11 +82,11 @@ struct FlightEntry {
   std::int32_t peer = 0;    // rank in the group: a broadcast's root, a message's other end
   std::int32_t tag = 0;
   std::int64_t issued = 0;
-  std::uint32_t check = 0;  // of all that issuing writes
+  std::uint32_t check = 0;  // a checksum of the fields above and `name`
   FlightFate fate = FlightFate::under_way;
-  std::int64_t started = 0;     // all ranks had called it; 0: not yet, or too small to note
-  std::int64_t ended = 0;       // this rank's part was done, or failed
-  std::array<char, 56> name{};  // as write_name() makes it fit
+  std::int64_t started = 0;     // when all ranks had called it; 0: not yet, or the call is too small to note
+  std::int64_t ended = 0;       // when this rank's part was done, or failed
+  std::array<char, 56> name{};  // written by write_name()
 };
 
 static_assert(sizeof(FlightEntry) == 128 && std::is_trivially_copyable_v<FlightEntry>);

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t file_bytes = flight_bytes(flight_num_groups, flight_capacity);
 
-// issue() and trireme-flight take one for the other.
+// issue() and trireme-flight convert one to the other.
 static_assert(static_cast<int>(CallKind::barrier) == static_cast<int>(FlightKind::barrier) &&
               static_cast<int>(CallKind::all_reduce) == static_cast<int>(FlightKind::all_reduce) &&
               static_cast<int>(CallKind::reduce_scatter) == static_cast<int>(FlightKind::reduce_scatter) &&
@@ -58,16 +58,16 @@ void copy_text(std::string_view text, std::array<char, size>& to) {
   throw flight_failure(path.string(), error_number, -1);
 }
 
-// A file of zeros that takes its name only in keep(): a job that still writes an older one is not disturbed.
+// A file of zeros that gets its name only in keep(), so that a job that still writes an older file is not disturbed.
 class NewFile {
  public:
   explicit NewFile(std::filesystem::path path)
       : path_(std::move(path)), temporary_(path_.string() + fmt::format(".{}.tmp", getpid())) {
-    // One of a dead process with the same number, or what somebody has put there: neither is written to.
+    // Removes a leftover of a dead process with the same number, or another's file, instead of writing to it.
     unlink(temporary_.c_str());
     descriptor_ = open(temporary_.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0644);
     if (descriptor_ < 0) refuse(path_, errno);
-    // Without its blocks on the disk, a later store into the mapping could kill the rank.
+    // Reserves the blocks: without them a later store into the mapping could kill the rank.
     const int reason = reserve_blocks(descriptor_, 0, file_bytes);
     if (reason != 0) give_up(reason);
   }
@@ -159,7 +159,7 @@ FlightEntry* FlightRecorder::find(std::uint64_t number) {
   return entry.number == number ? &entry : nullptr;
 }
 
-// The groups that do not fit share the last place.
+// Groups that do not fit into the table share its last place.
 std::uint32_t FlightRecorder::place_of(const Members& members) {
   FlightCheck check;
   check.add(std::hash<std::string>{}(members.label));

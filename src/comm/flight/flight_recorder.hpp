@@ -15,14 +15,14 @@
 
 namespace trireme::comm {
 
-// Who records: the same `job` for all ranks of a launch.
+// The rank that records; `job` is the same for all ranks of a launch.
 struct FlightOwner {
   int rank = 0;
   int size = 1;
   std::uint64_t job = 0;
 };
 
-// How a rank's main ended badly.
+// The failure of a rank's main.
 struct FlightFailure {
   int exit_code = 1;
   int error_code = -1;
@@ -30,32 +30,32 @@ struct FlightFailure {
   std::string_view text;
 };
 
-// What a group has told its rank's recorder.
+// What the recorder keeps of a group.
 struct RecordedGroup {
   bool joined = false;
   std::uint32_t place = 0;
   std::uint64_t calls = 0;
 };
 
-// Writes one rank's flight file, on that rank's thread. Recording is stores and one reading of the clock: nothing is allocated
-// after the first call of a group, and the system is not asked.
+// Writes a rank's flight file, on that rank's thread. Recording a call takes only stores and one reading of the clock, without
+// system calls or allocations after the first call of a group.
 class FlightRecorder {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // `folder`/rank-<rank>.flight, in the place of an older one; makes the folder where there is none.
+  // Writes `folder`/rank-<rank>.flight and replaces an older file; makes the folder if needed.
   FlightRecorder(const std::filesystem::path& folder, const FlightOwner& owner);
   ~FlightRecorder();
   FlightRecorder(const FlightRecorder&) = delete;
   FlightRecorder& operator=(const FlightRecorder&) = delete;
 
-  void enter_thread();  // the rank runs on this thread
+  void enter_thread();  // call it on the rank's thread, if that is another one than the constructor's
 
   void join(RecordedGroup& group, const Members& members);  // before its first call
 
-  // The number of the new entry, for the calls below; these pass over 0 and entries that the ring has lost.
+  // Returns the number of the new entry, for the calls below. These ignore 0 and entries that the ring no longer holds.
   std::uint64_t issue(RecordedGroup& group, const Members& members, const trireme::Call& call);
-  void start(std::uint64_t number);  // worth its reading of the clock only for what takes long
+  void start(std::uint64_t number);  // reads the clock, so only for calls that take long
   void finish(std::uint64_t number);
   void fail(std::uint64_t number);
 
@@ -79,9 +79,9 @@ class FlightRecorder {
   FlightEntry* entries_ = nullptr;
   std::uint64_t num_entries_ = 0;
   std::uint32_t num_groups_ = 0;
-  std::map<std::uint64_t, std::uint64_t> namesakes_;  // groups of equal label and members so far
+  std::map<std::uint64_t, std::uint64_t> namesakes_;  // the number of groups with the same label and members
 };
 
-Error flight_failure(const std::string& path, int error_number, int rank);  // the file can't be made
+Error flight_failure(const std::string& path, int error_number, int rank);  // for a file that can't be made
 
 }  // namespace trireme::comm

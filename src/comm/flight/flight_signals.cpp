@@ -37,7 +37,7 @@ void on_signal(int signal, siginfo_t* info, void*) {
   for (std::size_t index = 0; index < watched_signals.size(); ++index) {
     if (watched_signals[index] == signal) sigaction(signal, &before[index], nullptr);
   }
-  // To what was there before, once this handler returns: a fault comes again by itself, with its address.
+  // The previous handler runs once this one returns. A fault occurs again by itself, with its address.
   const bool is_fault = info->si_code > 0 && (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL);
   if (!is_fault) raise(signal);
 }

@@ -20,8 +20,8 @@ std::string_view without_spaces(std::string_view text) {
   return first == text.npos ? "" : text.substr(first, text.find_last_not_of(spaces) - first + 1);
 }
 
-// OMP_NUM_THREADS has a number for each depth of teams within teams, "4,2". As OpenMP does, nothing is taken of a list with
-// something else in it.
+// The first number of OMP_NUM_THREADS, which has one for each level of nested teams: "4,2". Nothing if the list has anything
+// but numbers, as in OpenMP.
 std::optional<int> first_team_of(std::string_view list) {
   std::optional<int> first;
   for (bool goes_on = true; goes_on;) {

@@ -26,7 +26,7 @@ std::optional<int> find_number(const Environment& environment, const char* name)
   return number;
 }
 
-// The first of these that is set.
+// The number of the first of these variables that is set.
 template <typename Names>
 std::optional<int> find_first_number(const Environment& environment, const Names& names) {
   for (const char* name : names) {
@@ -47,16 +47,16 @@ std::string text(const Environment& environment, const char* name) {
   return value;
 }
 
-// Where variables of these names said so.
+// Checks a place that was read from variables with these names.
 JobPlace checked(JobPlace place, const char* rank, const char* size) {
   require(place.size > 0 && place.size <= most_ranks, "{} is {}: a job has up to {} ranks", size, place.size, most_ranks);
   require(place.rank < place.size, "{} is {}: the {} ranks of {} are counted from 0", rank, place.rank, place.size, size);
-  require(place.local_size > 0 && place.local_size <= place.size, "LOCAL_WORLD_SIZE is {}: of {} ranks a node has 1 or more",
+  require(place.local_size > 0 && place.local_size <= place.size, "LOCAL_WORLD_SIZE is {}: a node has 1 to {} ranks",
           place.local_size, place.size);
   return place;
 }
 
-// TRIREME_PORT says it, or MASTER_PORT, or `usual` is taken.
+// The port of TRIREME_PORT, else of MASTER_PORT, else `usual`.
 int port_of(const Environment& environment, int usual) {
   for (const char* name : {"TRIREME_PORT", "MASTER_PORT"}) {
     const auto port = find_number(environment, name);
@@ -75,7 +75,7 @@ JobPlace torchrun_place(const Environment& environment) {
                  .local_size = find_number(environment, "LOCAL_WORLD_SIZE").value_or(1),
                  .address = text(environment, "MASTER_ADDR"),
                  .port = port_of(environment, torch_port)};
-  // torchrun's agent then listens at MASTER_PORT itself.
+  // With this variable torchrun's agent listens at MASTER_PORT itself.
   const char* agent = environment("TORCHELASTIC_USE_AGENT_STORE");
   const bool is_taken = agent != nullptr && std::string_view(agent) == "True" && !is_set(environment, "TRIREME_PORT");
   if (is_taken) place.port += place.port < largest_port ? 1 : -1;
@@ -91,7 +91,7 @@ std::string slurm_address(const Environment& environment) {
 
 JobPlace slurm_place(const Environment& environment) {
   constexpr int first_port = 20000;
-  constexpr int ports = 12000;  // below 32768, from where on systems take those of outgoing connections
+  constexpr int ports = 12000;  // keeps ports below 32768, where those of outgoing connections begin
   const int job = find_number(environment, "SLURM_JOB_ID").value_or(0);
   JobPlace place{.start_up = StartUp::slurm,
                  .rank = number(environment, "SLURM_PROCID"),
@@ -118,7 +118,7 @@ StartUp choose(const Environment& environment) {
   if (started_by_mpi(environment)) return StartUp::mpi;
   if (all_set(std::array{"RANK", "WORLD_SIZE", "MASTER_ADDR"})) return StartUp::torchrun;
   if (all_set(std::array{"SLURM_PROCID", "SLURM_NTASKS"})) return StartUp::slurm;
-  if (is_one_of_several(environment, "WORLD_SIZE")) return StartUp::torchrun;  // which names the variable that lacks
+  if (is_one_of_several(environment, "WORLD_SIZE")) return StartUp::torchrun;  // torchrun_place() names the missing variable
   return StartUp::single;
 }
 

@@ -21,11 +21,11 @@ namespace trireme {
 namespace comm {
 namespace {
 
-// What a process that leaves the message to the first one waits for it: a launcher ends the whole job with the first process
-// that fails, and the first one may have started last.
+// How long a process waits for the first process to print the error: a launcher ends the whole job when one process fails, and
+// the first process may have started last.
 constexpr std::chrono::seconds time_to_print{2};
 
-// What is wrong here is wrong in all processes of the job.
+// Checks for errors that all processes of the job have.
 void check(BackendKind backend, const LaunchOptions& options) {
   require(options.ranks >= 1 && options.ranks <= most_threads, "a launch has 1 to {} ranks that are threads, not {}",
           most_threads, options.ranks);
@@ -71,9 +71,9 @@ int launch(BackendKind backend, const LaunchOptions& options, const std::functio
   bool prints = comm::is_first_process(std::getenv);
   try {
     comm::check(backend, options);
-    prints = true;  // the others may not know of it
+    prints = true;  // other processes may not have this error
     return comm::dispatch(backend, options, main);
-  } catch (const Error& error) {  // before there were ranks
+  } catch (const Error& error) {  // thrown before the ranks ran
     if (prints) {
       log(Severity::error, "{}", error.what());
     } else {

@@ -16,7 +16,7 @@ int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& ma
 int launch_tcp(const LaunchOptions& options, const JobPlace& place, const std::function<int(Group)>& main);
 int launch_nccl(const LaunchOptions& options, const std::function<int(Group)>& main);  // throws without CUDA
 
-// One rank's run of `main`: its exit code, with failures recorded and reported.
+// Runs `main` on one rank, records and reports its failure, and returns the exit code.
 int run_rank(RankContext& context, std::shared_ptr<Backend> world, const std::function<int(Group)>& main);
 
 }  // namespace trireme::comm

@@ -40,7 +40,7 @@ int count_ranks_on(const cpu_set_t& mine, MPI_Comm node) {
   return ranks;
 }
 
-// TRIREME_RANKS_PER_NODE divides a node into several, for tests: what is between them goes over the network.
+// TRIREME_RANKS_PER_NODE divides a node into several, for tests. Data between them go over the network.
 MPI_Comm split_node(MPI_Comm node) {
   const char* text = std::getenv("TRIREME_RANKS_PER_NODE");
   if (text == nullptr) return node;
@@ -51,7 +51,7 @@ MPI_Comm split_node(MPI_Comm node) {
   return part;
 }
 
-// Finds the ranks of this node and makes what they share; a rank that can't share counts as a node of its own.
+// Finds the ranks of this node and makes the memory that they share; a rank that can't share is a node of its own.
 Node join_node(const cpu_set_t& cores) {
   const int world_rank = rank_in(MPI_COMM_WORLD);
   MPI_Comm communicator = MPI_COMM_NULL;

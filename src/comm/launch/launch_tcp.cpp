@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t world_id = 0;
 constexpr std::uint64_t start_up_id = 1;
 
-// Strangers are told from ranks by the job's secret. Without one, rank 0 is where only those can come who reach this address.
+// Ranks prove that they belong to the job by its secret. Without a secret rank 0 listens only at the job's address.
 Socket open_port(const JobPlace& place, const std::string& secret) {
   if (!secret.empty()) return listen_on(place.port);
   Socket listener = listen_on(place.port, place.address);
@@ -45,7 +45,7 @@ int launch_tcp(const LaunchOptions& options, const JobPlace& place, const std::f
   const cpu_set_t cores = own_cores();
   const int core_count = usable_cores(cores, place.local_size, place.local_size);
   set_threads(threads_of_rank(core_count, place.local_size, options.threads_per_rank));
-  // The control is of this process alone: what the other ranks do comes through the link.
+  // The NodeControl belongs to this process alone: the link notes in it what the other ranks do.
   const auto context = std::make_shared<RankContext>(RankContext::Place{.rank = place.rank,
                                                                         .node_rank = place.rank,
                                                                         .shares_all = false,

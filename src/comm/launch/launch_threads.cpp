@@ -22,8 +22,8 @@
 namespace trireme::comm {
 namespace {
 
-// Waits until all ranks have returned. A thread can't be ended from outside: after a failure, ranks that don't return before
-// the deadline are ended with the process.
+// Waits until all ranks have returned. A thread can't be ended from outside, so after a failure the process ends if ranks do
+// not return before the deadline.
 class Returns {
  public:
   explicit Returns(int ranks) : missing_(static_cast<std::size_t>(ranks)) {
@@ -51,10 +51,10 @@ class Returns {
   static constexpr std::chrono::milliseconds least_grace{1000};
 
   [[noreturn]] void give_up(int exit_code) const {
-    // Not by the log: its sink may be where a rank hangs.
+    // Not through the log, since a rank may hang in its sink.
     const std::string text = fmt::format("trireme: {} not returned after the failure; this ends the process\n",
                                          list_of_ranks(missing_) + (missing_.size() == 1 ? " has" : " have"));
-    std::fputs(text.c_str(), stderr);  // fmt::print would throw where nobody reads it
+    std::fputs(text.c_str(), stderr);  // fmt::print would throw if stderr is closed
     std::fflush(nullptr);
     std::_Exit(exit_code);
   }
@@ -64,8 +64,8 @@ class Returns {
   std::vector<int> missing_;
 };
 
-// Runs `rank` for each of them on a thread of its own, all or none: a rank whose thread the system refuses would be missed by
-// the others, deadline by deadline.
+// Runs rank(r) for each rank on its own thread. Runs all ranks or none: if the system refuses a thread, the others would wait
+// for that rank until their deadlines.
 std::vector<std::jthread> start_threads(int ranks, const std::function<void(int)>& rank) {
   enum class Start : std::uint8_t { later, now, never };
   const auto start = std::make_shared<std::atomic<Start>>(Start::later);

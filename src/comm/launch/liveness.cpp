@@ -18,11 +18,11 @@ namespace trireme::comm {
 namespace {
 
 constexpr std::chrono::milliseconds longest_connect{500};  // to one address
-constexpr std::chrono::seconds longest_answer{2};          // of one that is connected
-constexpr std::chrono::seconds longest_silence{5};         // of a guest
+constexpr std::chrono::seconds longest_answer{2};          // after connecting
+constexpr std::chrono::seconds longest_silence{5};         // of a guest, until its greeting is complete
 constexpr std::size_t most_guests = 64;
 
-// What a rank says that comes.
+// The first message of a rank that connects.
 struct Greeting {
   Sha256 challenge;
   std::int32_t rank;
@@ -38,12 +38,12 @@ int port_of(const Socket& socket) {
   sockaddr_storage name{};
   socklen_t size = sizeof(name);
   if (getsockname(socket.descriptor(), reinterpret_cast<sockaddr*>(&name), &size) != 0) return 0;
-  in_port_t port = 0;  // at the same place in addresses of IPv4 and IPv6
+  in_port_t port = 0;  // at the same offset in addresses of IPv4 and IPv6
   std::memcpy(&port, reinterpret_cast<const std::byte*>(&name) + offsetof(sockaddr_in, sin_port), sizeof(port));
   return ntohs(port);
 }
 
-// Takes what has come, until there are `wanted` bytes. False: the other side is gone.
+// Appends received bytes until there are `wanted`. False if the other side has closed the connection.
 bool receive_up_to(const Socket& socket, std::size_t wanted, std::vector<std::byte>& bytes) {
   const std::size_t before = bytes.size();
   bytes.resize(wanted);
@@ -74,7 +74,7 @@ void LivenessResponder::serve(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     try {
       look(stop);
-    } catch (const std::exception&) {  // no memory for one more: who comes later is answered
+    } catch (const std::exception&) {  // out of memory: goes on with later connections
       std::this_thread::sleep_for(look_interval);
     }
   }
@@ -93,10 +93,10 @@ void LivenessResponder::look(const std::stop_token& stop) {
   if (events[0].revents != 0) admit();
 }
 
-// Strangers that say nothing must not keep ranks out.
+// Drops the oldest guest if there are too many, so that silent strangers do not keep ranks out.
 void LivenessResponder::admit() {
   Socket socket = listener_.accept();
-  if (!socket) {  // this process may open no more
+  if (!socket) {  // the process has no more descriptors
     std::this_thread::sleep_for(look_interval);
     if (!guests_.empty()) guests_.erase(guests_.begin());
     return;
@@ -117,7 +117,7 @@ void LivenessResponder::hear(Guest& guest) {
   if (!are_equal(greeting.proof, proof_of(secret_, Prover::rank, greeting))) return;
   const std::lock_guard lock(mutex_);
   Socket& known = ranks_[greeting.rank];
-  known = std::move(socket);  // there before the rank knows that it was heard
+  known = std::move(socket);  // stored before the answer is sent
   known.send(proof_of(secret_, Prover::hub, greeting));
 }
 
@@ -131,7 +131,7 @@ bool LivenessProbe::ask() {
     target_.addresses.pop_back();
     try {
       socket_ = connect_to(address, target_.port, longest_connect);
-    } catch (const Error&) {  // perhaps at the next one
+    } catch (const Error&) {  // tries the next address
       continue;
     }
     Greeting greeting{.challenge = make_challenge(), .rank = own_rank_, .proof = {}};

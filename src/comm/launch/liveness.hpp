@@ -14,24 +14,24 @@
 #include "comm/tcp/sha256.hpp"
 #include "comm/tcp/socket.hpp"
 
-// How a rank shows that it lives: it answers whoever comes with a proof that it knows its secret, which all ranks of the job
-// know. A connection that opens shows nothing: proxies accept what they can't deliver.
+// A rank shows that it is alive by proving, to ranks that connect, that it knows its secret, which all ranks of the job know.
+// An open connection alone shows nothing, since proxies accept connections that they can't deliver.
 namespace trireme::comm {
 
-// Answers, from a thread of its own: a rank that computes lives too.
+// Answers from its own thread, so that a rank that computes counts as alive too.
 class LivenessResponder {
  public:
-  explicit LivenessResponder(std::string secret);  // throws Error{io} where it can't listen
+  explicit LivenessResponder(std::string secret);  // throws Error{io} if it can't listen
   ~LivenessResponder();
   LivenessResponder(const LivenessResponder&) = delete;
   LivenessResponder& operator=(const LivenessResponder&) = delete;
 
   int port() const { return port_; }
-  Socket take(int rank);  // on which this rank has come last, and was answered; empty: it has not. Others stay open here
+  Socket take(int rank);  // the newest connection of this rank that was answered; empty if there is none
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Guest {  // who has not proved that it is a rank
+  struct Guest {  // a connection that has not proved yet to be a rank's
     Socket socket;
     std::vector<std::byte> said = {};
     Clock::time_point came = Clock::now();
@@ -48,10 +48,10 @@ class LivenessResponder {
   std::vector<Guest> guests_;
   std::mutex mutex_;
   std::map<int, Socket> ranks_;  // guarded by mutex_
-  std::jthread thread_;          // last: it uses all of the above
+  std::jthread thread_;          // declared last, since it uses all members above
 };
 
-// Asks what listens at some addresses, one after the other, until one answers as the rank does.
+// Tries some addresses, one after the other, until the wanted rank answers at one.
 class LivenessProbe {
  public:
   struct Target {
@@ -63,13 +63,13 @@ class LivenessProbe {
 
   LivenessProbe(Target target, int own_rank);
 
-  State look();   // waits for a connection at most
-  State wait();   // until it is alive or lost
-  Socket take();  // once it is alive: the connection, which ends with the rank
+  State look();   // may wait for a connection, but not for an answer
+  State wait();   // waits until the state is alive or lost
+  Socket take();  // the connection to a rank that is alive; it closes when the rank ends
   const Socket& socket() const { return socket_; }
 
  private:
-  bool ask();  // at the next address; false: there is none
+  bool ask();  // connects to the next address; false if there is none left
 
   Target target_;
   int own_rank_;

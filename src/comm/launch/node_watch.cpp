@@ -26,11 +26,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds between_watches{1};
-constexpr std::chrono::milliseconds between_questions{50};  // while a rank is asked whether it lives
+constexpr std::chrono::milliseconds between_questions{50};  // while a probe is under way
 
 using Post = NodeWatch::Post;
 
-// IPv4, without those of this machine alone.
+// The IPv4 addresses of this machine, without loopback.
 std::vector<std::string> own_addresses() {
   ifaddrs* interfaces = nullptr;
   if (getifaddrs(&interfaces) != 0) return {};
@@ -47,7 +47,7 @@ std::vector<std::string> own_addresses() {
   return addresses;
 }
 
-// 0 where the system does not say.
+// 0 if the system does not provide it.
 std::uint64_t network_number() {
   const std::string space = space_of_network();
   return space.empty() ? 0 : std::hash<std::string>{}(space);
@@ -59,7 +59,7 @@ std::string written(const Post& post) {
   return text;
 }
 
-// Those of all nodes, by rank.
+// The posts of all nodes, by rank.
 std::vector<Post> read_posts(const std::vector<std::string>& texts) {
   std::vector<Post> posts;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
@@ -72,7 +72,7 @@ std::vector<Post> read_posts(const std::vector<std::string>& texts) {
   return posts;
 }
 
-// An address that this machine has too leads to itself: such are those of bridges for containers.
+// Leaves out addresses that this machine has too, such as those of container bridges: they lead back to this machine.
 LivenessProbe probe_of(const Post& post, const Post& own) {
   LivenessProbe::Target target{.addresses = {}, .port = post.port, .secret = std::to_string(post.password)};
   if (post.network != 0 && post.network == own.network) {
@@ -95,7 +95,7 @@ NodeWatch::NodeWatch(std::shared_ptr<RankContext> context, const Exchange& excha
     own_.addresses = own_addresses();
     try {
       own_.port = responder_.emplace(std::to_string(own_.password)).port();
-    } catch (const Error&) {  // then nobody comes
+    } catch (const Error&) {  // other ranks then can't connect
     }
   }
   const std::vector<Post> posts = read_posts(exchange(is_first ? written(own_) : ""));
@@ -110,7 +110,7 @@ NodeWatch::NodeWatch(std::shared_ptr<RankContext> context, const Exchange& excha
   if (LivenessProbe probe = probe_of(next, own_); probe.wait() == LivenessProbe::State::alive) {
     watched_.push_back({.socket = probe.take(), .post = next});
   }
-  exchange("");  // from now on all have come who can
+  exchange("");  // all ranks that can connect have done so
   if (Socket socket = responder_ ? responder_->take(before.rank) : Socket()) {
     watched_.push_back({.socket = std::move(socket), .post = before});
   }
@@ -126,7 +126,7 @@ void NodeWatch::look(const std::function<bool(int rank)>& has_left) {
   for (Watched& one : watched_) {
     if (one.socket && is_gone(one)) {
       one.socket = Socket();
-      // Something between may have closed an idle connection. A rank that lives still answers.
+      // A device in between may have closed an idle connection. A rank that is alive still answers.
       one.probe = probe_of(one.post, own_);
     }
     if (!one.probe) continue;
@@ -144,7 +144,7 @@ void NodeWatch::look(const std::function<bool(int rank)>& has_left) {
   }
 }
 
-// At the second look: what a rank told before it ended may still be on its way.
+// True only at the second look: notices that a rank sent before it ended may still be on their way.
 bool NodeWatch::is_gone(Watched& one) {
   std::array<std::byte, 1> nothing{};
   if (one.socket.receive_now(nothing)) return false;

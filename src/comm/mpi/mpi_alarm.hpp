@@ -10,10 +10,10 @@
 
 namespace trireme::comm {
 
-// Notices by MPI, on a communicator of their own: a rank looks for them at one place, however many others there are.
+// Sends notices by MPI, on a communicator of their own, so that a rank needs only one probe for those of all others.
 class MpiAlarm final : public Alarm {
  public:
-  // Collective over the world; `neighbours`: the world ranks of this node.
+  // `neighbours`: the world ranks of this node. Collective over the world.
   MpiAlarm(std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire, const std::vector<int>& neighbours);
   ~MpiAlarm() override;
   MpiAlarm(const MpiAlarm&) = delete;

@@ -12,10 +12,10 @@
 
 namespace trireme::comm {
 
-Error mpi_error(int result, std::string_view call);  // what MPI says about a failed call
-void check_mpi(int result, std::string_view call);   // throws that
+Error mpi_error(int result, std::string_view call);  // MPI's text for a failed call
+void check_mpi(int result, std::string_view call);   // throws mpi_error() if the call failed
 
-std::vector<std::string> gather_texts(MPI_Comm communicator, std::string_view text);  // blocking, at start-up only
+std::vector<std::string> gather_texts(MPI_Comm communicator, std::string_view text);  // blocks; for start-up only
 
 int rank_in(MPI_Comm communicator);
 int size_of(MPI_Comm communicator);

@@ -12,7 +12,7 @@ constexpr int small_rounds = 16;
 constexpr int large_rounds = 3;
 constexpr int large_message = 128 << 10;
 
-// Seconds from sending to the next node until as much has come from the one before: the best of some rounds.
+// The seconds to send a message to the next node and receive one from the previous node: the best of some rounds.
 double best_shift(MPI_Comm communicator, int next, int previous, int bytes, int rounds) {
   std::vector<char> out(static_cast<std::size_t>(bytes));
   std::vector<char> in(static_cast<std::size_t>(bytes));

@@ -6,7 +6,7 @@
 
 namespace trireme::comm {
 
-// Times messages between neighbouring nodes; the slowest link of the group, the same answer on all ranks. Collective.
+// Times messages between neighbouring nodes. Returns the slowest link of the group, the same on all ranks. Collective.
 LinkModel measure_link(MPI_Comm communicator, const Nodes& nodes);
 
 }  // namespace trireme::comm

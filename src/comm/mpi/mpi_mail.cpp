@@ -13,7 +13,7 @@
 namespace trireme::comm {
 namespace {
 
-// What goes over the wire: one header, then the elements, in blocks of its size.
+// A message is sent as this header and then the elements, in blocks of the header's size.
 struct Header {
   std::uint64_t count = 0;
   DType dtype = DType::uint8;
@@ -26,7 +26,7 @@ std::vector<std::byte> make_envelope(std::size_t bytes) {
   return std::vector<std::byte>(mail_block_bytes + (bytes + mail_block_bytes - 1) / mail_block_bytes * mail_block_bytes);
 }
 
-// A communicator of one group, and what its messages need beside it.
+// A communicator of one group, and the other objects that its messages need.
 class MpiMessages {
  public:
   MpiMessages(MPI_Comm communicator, MpiMailParts parts) : communicator_(communicator), parts_(std::move(parts)) {
@@ -62,7 +62,7 @@ class MpiMessages {
   MPI_Datatype block_ = MPI_DATATYPE_NULL;
 };
 
-// While it is there the rank has to look: nobody tells it of a message.
+// A receive under way. The rank must poll for it, since MPI does not announce messages.
 class ReceiveByMpi final : public Operation, public Progress {
  public:
   ReceiveByMpi(std::shared_ptr<MpiMessages> messages, const Members& members, int sender_node_rank, const Call& message)
@@ -94,7 +94,8 @@ class ReceiveByMpi final : public Operation, public Progress {
     request_ = MPI_REQUEST_NULL;
     Header header;
     std::memcpy(&header, envelope_.data(), sizeof(header));
-    if (result != MPI_SUCCESS) header.count = std::max(header.count, expected_.count + 1);  // MPI cut a longer message
+    if (result != MPI_SUCCESS)
+      header.count = std::max(header.count, expected_.count + 1);  // the message was longer, and MPI truncated it
     receipt_.check(header.count, header.dtype, {header.name.data(), strnlen(header.name.data(), header.name.size())});
     if (expected_.count > 0) std::memcpy(expected_.data, envelope_.data() + mail_block_bytes, expected_.bytes());
     return true;
@@ -117,7 +118,7 @@ class ReceiveByMpi final : public Operation, public Progress {
   void abandon() noexcept override {
     if (request_ == MPI_REQUEST_NULL) return;
     const Wire::Turn turn = messages_->wire().take_turn();
-    MPI_Cancel(&request_);  // of no effect where the message has begun to arrive, which may take for ever
+    MPI_Cancel(&request_);  // has no effect if the message has begun to arrive, which may take forever
     int done = 0;
     MPI_Test(&request_, &done, MPI_STATUS_IGNORE);
     if (done == 0) messages_->outbox().add_abandoned_receive(std::move(envelope_), request_);
@@ -125,7 +126,7 @@ class ReceiveByMpi final : public Operation, public Progress {
   }
 
  private:
-  static constexpr std::chrono::milliseconds last_delivery{500};  // what a rank sent before it left may still be on its way
+  static constexpr std::chrono::milliseconds last_delivery{500};  // for messages that a rank sent before it left
 
   std::shared_ptr<MpiMessages> messages_;
   int sender_node_rank_;

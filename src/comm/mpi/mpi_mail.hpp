@@ -10,7 +10,7 @@
 
 namespace trireme::comm {
 
-// What the mail of all groups of a rank shares.
+// The objects that the mail of all groups of a rank shares.
 struct MpiMailParts {
   std::shared_ptr<RankContext> context;
   std::shared_ptr<Wire> wire;
@@ -18,8 +18,8 @@ struct MpiMailParts {
   std::shared_ptr<MpiOutbox> outbox;
 };
 
-// Messages through MPI; `communicator` has the group's ranks and is used for nothing else.
-// `node_ranks`: of the members, -1 for those of other nodes.
+// Messages through MPI. `communicator`: has the group's ranks and is used for nothing else. `node_ranks`: of the members; -1
+// for those of other nodes.
 std::unique_ptr<Mail> make_mpi_mail(MPI_Comm communicator, MpiMailParts parts, const Members& members,
                                     std::vector<int> node_ranks);
 

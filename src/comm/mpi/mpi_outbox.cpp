@@ -39,7 +39,7 @@ MpiOutbox::MpiOutbox(std::shared_ptr<RankContext> context, std::shared_ptr<Wire>
 
 MpiOutbox::~MpiOutbox() {
   context_->remove(this);
-  // Never freed: MPI still reads what nobody received, and writes what arrives.
+  // Never freed: MPI may still read messages that no rank received, and write messages that arrive.
   for (auto* messages : {&sends_, &abandoned_}) {
     if (!messages->empty()) new std::list<Unfinished>(std::move(*messages));
   }

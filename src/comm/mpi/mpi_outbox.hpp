@@ -12,13 +12,13 @@
 
 namespace trireme::comm {
 
-// A rank of the world, as those of its node know it too.
+// A rank of the world, and its number within this node.
 struct Correspondent {
   int rank = 0;
-  int node_rank = -1;  // -1: of another node
+  int node_rank = -1;  // -1: on another node
 };
 
-// A rank's messages that MPI has not finished, whatever became of their groups.
+// A rank's messages that MPI has not finished; they may outlive their groups.
 class MpiOutbox final : public Progress {
  public:
   MpiOutbox(std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire, std::shared_ptr<MpiAlarm> alarm);
@@ -26,12 +26,12 @@ class MpiOutbox final : public Progress {
   MpiOutbox(const MpiOutbox&) = delete;
   MpiOutbox& operator=(const MpiOutbox&) = delete;
 
-  // Both are called by who has the wire's turn, and keep the envelope until MPI is done with it.
+  // Both keep the envelope until MPI is done with it. The caller must have the wire's turn.
   void add_send(std::vector<std::byte> envelope, MPI_Request request, Correspondent receiver);
   void add_abandoned_receive(std::vector<std::byte> envelope, MPI_Request request);
 
-  // Main has returned: waits until all that this rank has sent is delivered, but for what is sent to ranks whose main has
-  // returned too, who receive nothing more. A missed deadline is the failure of the job, and recorded.
+  // Call it when main has returned: waits until all messages of this rank are delivered, except those to ranks whose main has
+  // returned too, which receive no more. Records a missed deadline as the job's failure.
   void drain();
 
   void advance() override;
@@ -51,7 +51,7 @@ class MpiOutbox final : public Progress {
   std::shared_ptr<Wire> wire_;
   std::shared_ptr<MpiAlarm> alarm_;
   std::list<Unfinished> sends_;
-  std::list<Unfinished> abandoned_;  // receives that had begun when their user gave them up: MPI can't cancel these
+  std::list<Unfinished> abandoned_;  // receives that were given up but that MPI can't cancel, since data arrive already
 };
 
 }  // namespace trireme::comm

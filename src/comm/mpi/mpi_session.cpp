@@ -19,14 +19,14 @@ namespace trireme::comm {
 namespace {
 
 constexpr std::chrono::milliseconds longest_closing_nap{50};
-constexpr std::chrono::seconds abort_patience{3};  // with another rank that ends the job
+constexpr std::chrono::seconds abort_patience{3};  // how long to wait for another rank that ends the job
 
-// For other ranks to leave after a failure.
+// How long other ranks may take to leave after a failure.
 std::chrono::milliseconds grace_of(const RankContext& context) {
   return std::clamp<std::chrono::milliseconds>(context.deadline(), std::chrono::seconds(3), std::chrono::seconds(5));
 }
 
-// mpirun of Open MPI ends the job of a process that just exits, and sometimes crashes or hangs after MPI_Abort.
+// Open MPI's mpirun ends the job if a process just exits, but sometimes crashes or hangs after MPI_Abort.
 [[noreturn]] void end_job(int exit_code) {
   if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
     std::fflush(nullptr);
@@ -36,8 +36,8 @@ std::chrono::milliseconds grace_of(const RankContext& context) {
   std::abort();
 }
 
-// What a failed job leaves under way may go to processes that have ended, over sockets that are closed: while it lives, writing
-// there is an error like others and ends nobody.
+// Ignores SIGPIPE during its lifetime: messages of a failed job may go to closed sockets of processes that have ended, which
+// should be an error and not end this process.
 class SurvivesClosedSockets {
  public:
   SurvivesClosedSockets() {
@@ -53,8 +53,8 @@ class SurvivesClosedSockets {
   struct sigaction before_ {};
 };
 
-std::atomic<bool> in_job{false};  // a launch has begun and has not ended: MPI_Finalize would wait for its other ranks
-std::atomic<pid_t> owner{0};      // the process in which a launch has initialised MPI; what it forks has none
+std::atomic<bool> in_job{false};  // a launch is running: MPI_Finalize would wait for its other ranks
+std::atomic<pid_t> owner{0};      // the process in which a launch initialised MPI; its forks have no MPI
 
 void finalize_at_exit() {
   int finalized = 0;
@@ -62,7 +62,7 @@ void finalize_at_exit() {
   if (finalized == 0 && !in_job && getpid() == owner) MPI_Finalize();
 }
 
-// So that ranks which launch more often than others don't wait for ever.
+// Waits for the other ranks at a later launch, at most until the deadline, in case they launch less often.
 void meet(std::chrono::milliseconds deadline) {
   const auto end = std::chrono::steady_clock::now() + deadline;
   MPI_Request request = MPI_REQUEST_NULL;
@@ -74,7 +74,7 @@ void meet(std::chrono::milliseconds deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   throw Error({.code = ErrorCode::timeout,
-               .message = fmt::format("the other ranks have not come to this launch within {} ms", deadline.count()),
+               .message = fmt::format("the other ranks have not called this launch within {} ms", deadline.count()),
                .hint = "all ranks of a job launch equally often"});
 }
 
@@ -116,7 +116,7 @@ int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code, const st
     if (node.failed() && end == std::chrono::steady_clock::time_point::max()) end = now + grace_of(context);
     if (now >= end && (node.claim_abort() || now >= end + abort_patience)) end_job(node.failure().exit_code);
     alarm.advance();
-    int found = 0;  // any call moves the messages that others still receive
+    int found = 0;  // any call of MPI advances the messages that others still receive
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
     std::this_thread::sleep_for(nap);
     nap = std::min(2 * nap, longest_closing_nap);

@@ -8,15 +8,15 @@
 
 namespace trireme::comm {
 
-// A launch in a program under MPI. Where the program has not initialised MPI itself, the first launch does, and MPI ends with
-// the process, so that it may launch again; after a failed job it ends at once.
+// A launch in a program under MPI. If the program has not initialised MPI itself, the first launch does, and MPI is finalized
+// when the process exits, so that the program may launch again; after a failed job it is finalized at once.
 class MpiSession {
  public:
-  explicit MpiSession(std::chrono::milliseconds deadline);  // for the other ranks to come to a later launch
+  explicit MpiSession(std::chrono::milliseconds deadline);  // of the wait for other ranks at a later launch
 
-  // Waits until the other ranks have left too, so that a failure reaches all exit codes; after a failure, ranks
-  // that don't leave in time are ended with the job. Returns this process's exit code.
-  // `look` is called again and again meanwhile, for ranks of other nodes that die.
+  // Waits until the other ranks have left too, so that a failure reaches all exit codes. After a failure it ends the job if
+  // ranks do not leave in time. Returns this process's exit code. Meanwhile it calls look() repeatedly, to notice ranks of
+  // other nodes that die.
   int finish(RankContext& context, MpiAlarm& alarm, int code, const std::function<void()>& look);
 };
 

@@ -81,8 +81,7 @@ bool MpiTransport::cancel(Batch& batch, std::chrono::steady_clock::time_point en
     if (all_done()) return true;
   } while (std::chrono::steady_clock::now() < end);
   for (std::size_t place = first_receive; place < requests.size(); ++place) {
-    if (requests[place] != MPI_REQUEST_NULL)
-      MPI_Cancel(&requests[place]);  // of no effect where the message has begun to arrive
+    if (requests[place] != MPI_REQUEST_NULL) MPI_Cancel(&requests[place]);  // has no effect if the message has begun to arrive
   }
   return all_done();
 }

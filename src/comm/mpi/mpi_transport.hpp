@@ -7,11 +7,11 @@
 
 namespace trireme::comm {
 
-// MPI requests under way, of all channels. One look at all of them costs as much as one at any of them: a call of MPI makes the
-// network library look at every connection.
+// The MPI requests under way on all channels, tested together: any call of MPI makes the network library look at every
+// connection, so testing all requests costs as much as testing one.
 class MpiTransport final : public Transport {
  public:
-  int open(MPI_Comm communicator);  // a channel; nothing else uses the communicator
+  int open(MPI_Comm communicator);  // returns a channel; nothing else may use the communicator
 
   void post(const Route& to, std::span<const std::byte> data, Batch& batch) override;
   void receive(const Route& from, std::span<std::byte> buffer, Batch& batch) override;

@@ -15,15 +15,15 @@ namespace {
 
 constexpr std::size_t page = 4096;
 
-// Between the parts. AMD processors look up their first-level cache by a hash of the address; parts a power of two apart
-// would have equal hashes and evict each other, line by line.
+// The gap between parts. AMD processors index their first-level cache by a hash of the address: parts a power of two apart
+// would have equal hashes and evict each other.
 constexpr std::size_t gap = 5 * page;
 
 std::size_t pages(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + page - 1) / page * page; }
 
 }  // namespace
 
-// The first page counts releases; then one part for each owner.
+// The first page holds the count of releases; then follows one part for each owner.
 std::size_t ProcessAddressSpace::part_offset(std::size_t part_bytes, std::size_t owner) {
   return page + owner * (pages(part_bytes) + gap);
 }
@@ -48,7 +48,7 @@ bool ProcessAddressSpace::release(void* mine) {
   const std::lock_guard lock(mutex_);
   for (const Block& block : blocks_) {
     if (block.mine() != mine) continue;
-    madvise(mine, pages(block.part_bytes), MADV_REMOVE);  // gives the pages back now
+    madvise(mine, pages(block.part_bytes), MADV_REMOVE);  // returns the pages to the system now
     block.released().fetch_add(1);
     return true;
   }

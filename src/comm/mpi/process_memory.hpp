@@ -12,7 +12,7 @@
 
 namespace trireme::comm {
 
-// Blocks that the processes of a node hold in common: one segment for each collective allocation, with one part per rank.
+// Blocks that the processes of a node share: one segment per collective allocation, with one part per rank.
 class ProcessAddressSpace final : public AddressSpace {
  public:
   // `owners`: the world ranks whose parts of `part_bytes` follow each other from `first_part` on.
@@ -25,20 +25,20 @@ class ProcessAddressSpace final : public AddressSpace {
 
     std::byte* part(std::size_t owner) const;
     std::byte* mine() const { return part(me); }
-    std::atomic<std::uint32_t>& released() const;  // how many owners have given their part back
+    std::atomic<std::uint32_t>& released() const;  // how many owners have released their part
   };
   static std::size_t segment_bytes(std::size_t part_bytes, std::size_t owners);
   static std::size_t part_offset(std::size_t part_bytes, std::size_t owner);
 
-  // By the rank's thread, as publish() and reach() are. Unmaps the blocks that all owners have released.
+  // Also unmaps the blocks that all owners have released. Call it on the rank's thread, like publish() and reach().
   void add(Block block);
-  bool release(void* mine);  // on any thread; false: not one of ours
+  bool release(void* mine);  // on any thread; false if no block has this part
 
   Address publish(void* data, std::size_t bytes, std::span<const int> readers) const override;
   std::byte* reach(Address address, int owner) const override;
 
  private:
-  std::mutex mutex_;  // between add() and release(); the rank's thread reads without it
+  std::mutex mutex_;  // for add() and release(); the rank's thread reads without it
   std::vector<Block> blocks_;
 };
 

@@ -11,9 +11,9 @@
 namespace trireme::comm {
 namespace {
 
-constexpr std::size_t staging_bytes = std::size_t{256} << 10;  // a round of data out of reach: stays in the second-level cache
+constexpr std::size_t staging_bytes = std::size_t{256} << 10;  // of a staging round: fits into the second-level cache
 
-// Collective over the members only. Never freed before MPI_Finalize: freeing is collective, a destructor is not.
+// Collective over the members only. Not freed before MPI_Finalize, since freeing is collective and a destructor is not.
 MPI_Comm make_communicator(const Members& members) {
   MPI_Group world = MPI_GROUP_NULL;
   MPI_Group group = MPI_GROUP_NULL;
@@ -60,8 +60,8 @@ std::shared_ptr<Backend> ProcessPlatform::make_group(const std::shared_ptr<Backe
               parent->members().me, members);
 }
 
-// One segment for what the members of this node share: the control of their group, or of the three node groups where the
-// group spans nodes. All ranks of the exchange take part in every exchange, whatever their own group looks like.
+// Makes one segment that the members of this node share: for the GroupControl of their group, or of the three node groups if
+// the group spans nodes. All ranks of the exchange take part in every exchange, even if their own group needs none.
 std::shared_ptr<Backend> ProcessPlatform::make(const Exchange& exchange, const std::vector<int>& sharers, int me,
                                                const Members& members) {
   Members here{.label = members.label, .ranks = {}, .me = 0};
@@ -112,7 +112,8 @@ std::shared_ptr<Backend> ProcessPlatform::make(const Exchange& exchange, const s
     const auto alone = std::make_shared<LoneBackend>(parts_.context, world_members(0, 1));
     parts.node_groups = {.inward = alone, .outward = alone, .memory = alone};
   }
-  // The world's, which is made first: groups that hold copies of the same parameters then add up in the same order.
+  // Measured once, for the world group, which is made first: groups with copies of the same parameters then add in the same
+  // order.
   if (!link_) link_ = measure_link(data, parts.nodes);
   return make_network_backend(std::move(parts), {.algorithm = algorithm_, .link = *link_});
 }

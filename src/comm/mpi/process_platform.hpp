@@ -32,13 +32,13 @@ class ProcessPlatform final : public Platform, public std::enable_shared_from_th
   std::shared_ptr<Backend> make_node_group(const Members& members, const std::shared_ptr<SharedSegment>& segment,
                                            std::size_t control, std::unique_ptr<Mail> mail);
   bool is_neighbour(int world_rank) const;
-  int node_rank(int world_rank) const;  // -1: of another node
+  int node_rank(int world_rank) const;  // -1: on another node
 
   MpiMailParts parts_;
-  std::shared_ptr<MpiTransport> transport_;  // of the wire
+  std::shared_ptr<MpiTransport> transport_;  // the wire's
   std::vector<int> neighbours_;
   Algorithm algorithm_;
-  std::optional<LinkModel> link_;  // between the nodes of the job, once it is measured
+  std::optional<LinkModel> link_;  // between the job's nodes; nothing until it is measured
   std::shared_ptr<ProcessAddressSpace> addresses_;
 };
 

@@ -57,7 +57,7 @@ Error nccl_error(const NcclApi& api, ncclResult_t result, ncclComm_t communicato
                 .message = fmt::format("NCCL: {}", api.get_error_string(result)),
                 .operation = std::move(operation),
                 .had = api.get_last_error(communicator),
-                .hint = "NCCL_DEBUG=WARN makes NCCL say more; each rank needs a GPU of its own"});
+                .hint = "NCCL_DEBUG=WARN makes NCCL print more; each rank needs a GPU of its own"});
 }
 
 }  // namespace trireme::comm

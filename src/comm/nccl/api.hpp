@@ -32,10 +32,10 @@ struct NcclApi {
   decltype(&ncclGroupEnd) group_end = nullptr;
 };
 
-// Opens NCCL. Throws Error{not_available} where it is missing or older than the header this was built with.
+// Opens NCCL. Throws Error{not_available} if it is missing or older than the header that this was built with.
 NcclApi open_nccl();
 
-// "ncclAllReduce: unhandled cuda error", with what NCCL last said.
+// "ncclAllReduce: unhandled cuda error", with NCCL's last error text.
 Error nccl_error(const NcclApi& api, ncclResult_t result, ncclComm_t communicator, std::string operation);
 
 }  // namespace trireme::comm

@@ -13,7 +13,7 @@ std::byte* at(const Call& call, std::int64_t element) {
 
 Range part(const Call& call, int rank, int size) { return part_of(static_cast<std::int64_t>(call.count), rank, size); }
 
-// NCCL's own scatter and gather know equal parts alone.
+// NCCL's own reduce-scatter and all-gather need equal parts.
 bool has_equal_parts(const Call& call, int size) {
   for (int rank = 0; rank < size; ++rank) {
     if (part(call, rank, size).count() * size != static_cast<std::int64_t>(call.count)) return false;
@@ -94,7 +94,7 @@ ncclResult_t put(const NcclApi& api, const Call& call, const NcclCaller& caller)
   switch (call.kind) {
     case CallKind::send:
     case CallKind::receive:
-    case CallKind::barrier: break;  // of the host
+    case CallKind::barrier: break;  // these go through the host
     case CallKind::all_reduce:
       return api.all_reduce(call.data, call.data, call.count, nccl_type(call.dtype), nccl_op(call.op), caller.communicator,
                             caller.stream);

@@ -5,7 +5,7 @@
 
 namespace trireme::comm {
 
-// Who calls, and where the work goes.
+// The calling rank, and the stream for the work.
 struct NcclCaller {
   int rank = 0;
   int size = 1;
@@ -13,11 +13,11 @@ struct NcclCaller {
   cudaStream_t stream = nullptr;
 };
 
-// Whether NCCL has it; what it has not goes through the host.
+// Whether NCCL has this collective; others go through the host.
 bool nccl_has(const Call& call);
 
-ncclDataType_t nccl_type(DType dtype);  // of reducible ones
-ncclRedOp_t nccl_op(ReduceOp op);       // of all but fixed_sum
+ncclDataType_t nccl_type(DType dtype);  // for types that can be reduced
+ncclRedOp_t nccl_op(ReduceOp op);       // for all except fixed_sum
 
 // Puts the work of a call into the stream.
 ncclResult_t put(const NcclApi& api, const Call& call, const NcclCaller& caller);

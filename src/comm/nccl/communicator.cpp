@@ -10,7 +10,7 @@
 
 namespace trireme::comm {
 
-// What NCCL does on threads of its own.
+// Waits for work that NCCL does on its own threads.
 class Communicator::Readiness final : public Polled {
  public:
   Readiness(Communicator& communicator, const std::string& what)
@@ -19,7 +19,7 @@ class Communicator::Readiness final : public Polled {
   bool ready() override { return communicator_.is_ready(what_); }
   ErrorFields describe_wait() const override {
     return {.message = fmt::format("{} of group \"{}\"; NCCL is not ready for it", what_, communicator_.label_),
-            .hint = "a rank has not come here, or NCCL can't reach it: NCCL_DEBUG=INFO shows how it tries"};
+            .hint = "a rank has not made this call, or NCCL can't reach it: NCCL_DEBUG=INFO shows how it tries"};
   }
 
  private:
@@ -83,8 +83,8 @@ bool Communicator::is_ready(const std::string& what) {
   return true;
 }
 
-// NCCL ends the work at once, but waits for every graph that holds some of it to be destroyed: by the thread that called,
-// maybe.
+// Runs ncclCommAbort on a thread of its own: it ends the work at once, but returns only when every graph with some of this work
+// is destroyed, possibly by the calling thread.
 void Communicator::abort() noexcept {
   const std::lock_guard lock(mutex_);
   if (communicator_ == nullptr) return;
@@ -94,7 +94,7 @@ void Communicator::abort() noexcept {
       api->comm_abort(communicator);
       *aborted = true;
     });
-  } catch (const std::system_error&) {  // no thread is left
+  } catch (const std::system_error&) {  // no thread can be started
     api_->comm_abort(communicator);
   }
 }

@@ -18,7 +18,7 @@ class GpuCompletion final : public Completion {
  public:
   explicit GpuCompletion(device::Stream& stream) : captured_(is_capturing(device::native(stream))) { stream.record(event_); }
 
-  // No event of a graph may be asked, and none at all while one is recorded: then what is under way is taken to go on.
+  // CUDA forbids queries of events in a graph, and of all events while a graph is recorded; then the work counts as under way.
   bool reached() override { return captured_ || (!device::is_capturing() && event_.is_done()); }
   bool captured() const override { return captured_; }
   void order_before_current() override { device::current_stream().order_after(event_); }

@@ -13,7 +13,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A rank that waits knows more of what is missing than the watchdog, and a failed rank more of its failure than NCCL.
+// Gives other reports time to come first: a waiting rank knows more than the watchdog about what is missing, and a failed rank
+// more than NCCL about its failure.
 constexpr std::chrono::milliseconds watchdog_patience{1000};
 
 class NcclOperation final : public Operation {
@@ -62,7 +63,7 @@ NcclBackend::NcclBackend(std::shared_ptr<Backend> host, NcclParts parts)
 
 NcclBackend::~NcclBackend() {
   if (communicator_ == nullptr) return;
-  communicator_->close();  // under the watchdog's eyes
+  communicator_->close();  // while the watchdog still watches
   parts_.watchdog->remove(*this);
   context_->remove(this);
 }
@@ -81,7 +82,7 @@ std::unique_ptr<Operation> NcclBackend::start_on_gpu(const Call& call) {
   flight->call.name = flight->name;
   Call comparison = comparison_of(flight->call);
   comparison.data = nullptr;
-  comparison.flight_number = 0;  // the entry is done when the data are there
+  comparison.flight_number = 0;  // finish_oldest() ends the entry, when the data are there
   flight->comparison = host_backend()->start(comparison);
   stream()->order_after_current();
   communicator_->enqueue(describe(flight->call), [&](ncclComm_t communicator) {
@@ -124,7 +125,7 @@ bool NcclBackend::finish_oldest() {
 ErrorFields NcclBackend::describe_wait(const NcclFlight& flight) const {
   if (flight.comparison != nullptr) return flight.comparison->describe_wait();
   return {.message = fmt::format("{} of group \"{}\"; all ranks have called it", describe(flight.call), members().label),
-          .hint = "a GPU is busy with what comes before it, or NCCL can't move the data: NCCL_DEBUG=INFO says more"};
+          .hint = "a GPU is busy with earlier work, or NCCL can't move the data: NCCL_DEBUG=INFO shows more"};
 }
 
 void NcclBackend::abandon(NcclFlight& flight) noexcept {
@@ -134,7 +135,7 @@ void NcclBackend::abandon(NcclFlight& flight) noexcept {
   const auto end = Clock::now() + abort_patience;
   try {
     while (!flight.completion->reached() && Clock::now() < end) std::this_thread::sleep_for(abort_nap);
-  } catch (const Error&) {  // of the GPU: nothing runs on it any more
+  } catch (const Error&) {  // the GPU has failed: nothing runs on it any more
   }
 }
 
@@ -173,7 +174,7 @@ void NcclBackend::watch(Clock::time_point now) {
                .message = fmt::format("no progress on the GPU for {} ms: {} of group \"{}\"", context_->deadline().count(),
                                       describe(oldest->call), members().label),
                .rank = context_->rank(),
-               .hint = "a rank has not called it, or its GPU is busy with what comes before it"});
+               .hint = "a rank has not called it, or its GPU is busy with earlier work"});
 }
 
 }  // namespace trireme::comm

@@ -15,7 +15,7 @@
 
 namespace trireme::comm {
 
-// What the groups of one rank share.
+// The objects that the groups of one rank share.
 struct NcclParts {
   std::shared_ptr<const NcclApi> api;
   MakeStream make_stream;
@@ -26,13 +26,13 @@ struct NcclParts {
 struct NcclFlight {
   Call call;
   std::string name;
-  std::unique_ptr<Operation> comparison;  // of all ranks' calls; null: they are the same
+  std::unique_ptr<Operation> comparison;  // of all ranks' calls; null once they are found equal
   std::unique_ptr<Completion> completion;
   bool done = false;
 };
 
-// The ranks of another group with a GPU each: data on a GPU go through NCCL, what it can't do and all else through the other
-// group.
+// The ranks of a host group, each with a GPU. Data on a GPU go through NCCL; data on the host, and collectives that NCCL lacks,
+// go through the host group.
 class NcclBackend final : public StagedBackend,
                           public Progress,
                           public Watched,
@@ -47,10 +47,10 @@ class NcclBackend final : public StagedBackend,
   std::shared_ptr<Backend> make_group(const Members& members) override;
 
   void advance() override;
-  bool needs_polling() const override { return !flights_.empty(); }  // nobody tells when a GPU is done
+  bool needs_polling() const override { return !flights_.empty(); }  // a GPU does not announce when it is done
   void look(std::chrono::steady_clock::time_point now) noexcept override;
 
-  // For the operation of a flight.
+  // Called by the operation of a flight.
   ErrorFields describe_wait(const NcclFlight& flight) const;
   void abandon(NcclFlight& flight) noexcept;
 
@@ -64,10 +64,10 @@ class NcclBackend final : public StagedBackend,
   std::shared_ptr<RankContext> context_;
   std::shared_ptr<Communicator> communicator_;  // null in a group of one
 
-  std::mutex mutex_;  // of flights_, which this rank's thread changes and the watchdog reads
+  std::mutex mutex_;  // guards flights_, which this rank's thread changes and the watchdog reads
   std::deque<std::shared_ptr<NcclFlight>> flights_;
 
-  // Of the watchdog's thread.
+  // Used by the watchdog's thread only.
   std::shared_ptr<NcclFlight> oldest_;  // under way when it last looked
   std::chrono::steady_clock::time_point oldest_since_;
   std::optional<std::chrono::steady_clock::time_point> error_since_;

@@ -1,4 +1,4 @@
-// Groups of GPUs in a build without CUDA: none.
+// A build without CUDA has no groups of GPUs.
 #include "trireme/comm/nccl/gpu_group.hpp"
 #include "trireme/device/cuda.hpp"
 

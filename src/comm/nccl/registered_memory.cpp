@@ -29,9 +29,9 @@ void* RegisteredMemory::do_allocate(std::size_t bytes) {
   return block;
 }
 
-// Nobody can be told of an error here.
+// Errors are ignored, since a deallocation must not throw.
 void RegisteredMemory::do_deallocate(void* block, std::size_t) noexcept {
-  stream_->wait_for_gpu();  // other than cudaFree, NCCL does not wait for those that use the block
+  stream_->wait_for_gpu();  // unlike cudaFree, ncclMemFree does not wait for work that uses the block
   const std::lock_guard lock(mutex_);
   const auto registration = registrations_.extract(block);
   if (const auto communicator = communicator_.lock(); communicator && registration) {

@@ -11,7 +11,8 @@
 
 namespace trireme::comm {
 
-// A GPU's memory that NCCL allocates, each block registered with one communicator. For few large blocks: nothing is kept.
+// GPU memory that NCCL allocates; each block is registered with one communicator. For few large blocks: freed ones are not
+// cached.
 class RegisteredMemory final : public device::MemoryResource {
  public:
   // `communicator` is null in a group of one.

@@ -21,7 +21,7 @@ class StagingBuffer {
   std::unique_ptr<device::Storage> host_;
 };
 
-// A collective or receive on the host, whose result goes to the GPU.
+// A collective or receive on the host with a result that goes to the GPU.
 class StagedOperation final : public Operation {
  public:
   StagedOperation(StagingBuffer buffer, std::unique_ptr<Operation> host) : buffer_(std::move(buffer)), host_(std::move(host)) {}

@@ -8,8 +8,8 @@
 
 namespace trireme::comm {
 
-// The ranks of another group with a GPU each: data on a GPU are copied to the host's memory, go through the other group, and
-// are copied back.
+// The ranks of a host group, each with a GPU. Data on a GPU are copied to the host, go through the host group, and are copied
+// back.
 class StagedBackend : public Backend {
  public:
   StagedBackend(std::shared_ptr<Backend> host, MakeStream make_stream)

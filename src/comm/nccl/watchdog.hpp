@@ -14,13 +14,13 @@ class Watched {
   virtual void look(std::chrono::steady_clock::time_point now) noexcept = 0;  // on the watchdog's thread
 };
 
-// Looks at a rank's groups while the rank itself may wait for the GPU, where nothing else would end its wait.
+// Watches a rank's groups from its own thread, since the rank may be blocked in a wait for the GPU that nothing else would end.
 class Watchdog {
  public:
   explicit Watchdog(std::chrono::milliseconds interval);
 
   void add(Watched& watched);
-  void remove(Watched& watched);  // afterwards it isn't looked at any more
+  void remove(Watched& watched);  // look() is not called after this returns
 
  private:
   void watch(const std::stop_token& stop);

@@ -6,8 +6,8 @@
 namespace trireme::comm {
 namespace {
 
-// A look that finds nothing gives the core away where MPI yields when idle, as Open MPI does with more ranks than cores: in
-// passing, a rank that computes would lose a time slice with each.
+// Looks are rare because MPI may yield the core when it finds nothing, as Open MPI does with more ranks than cores: a rank that
+// computes would lose a time slice with each look.
 constexpr std::chrono::microseconds between_looks{500};
 
 }  // namespace
@@ -35,8 +35,8 @@ void Alarm::take(const Notice& notice) {
     (notice.kind == Notice::returned ? returned_ : left_).insert(notice.rank);
     return;
   }
-  context_->node().claim_relay();   // its own node tells everyone
-  context_->node().claim_report();  // and prints it
+  context_->node().claim_relay();   // the failed rank's node informs everyone
+  context_->node().claim_report();  // and prints the failure
   context_->node().record_failure({.rank = notice.rank,
                                    .exit_code = notice.exit_code,
                                    .code = notice.code,
@@ -61,7 +61,7 @@ void Alarm::tell_return() { say_farewell({.kind = Notice::returned, .rank = cont
 
 void Alarm::leave() { say_farewell({.kind = Notice::leaving, .rank = context_->rank()}); }
 
-// A failure goes first: others would take this rank for one that has done all of its calls.
+// Sends a failure first: otherwise other ranks would think that this rank has completed all its calls.
 void Alarm::say_farewell(const Notice& notice) {
   if (others_.empty()) return;
   const Wire::Turn turn = wire_->take_turn();

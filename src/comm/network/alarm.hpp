@@ -14,8 +14,8 @@
 
 namespace trireme::comm {
 
-// Tells the ranks of other nodes what those of one node read in their NodeControl: failures, whose main has returned, and who
-// has left. How a notice gets there is the network's affair.
+// Informs the ranks of other nodes of what a node's own ranks read in their NodeControl: failures, and ranks whose main has
+// returned or that have left. Derived classes send the notices.
 class Alarm : public Progress {
  public:
   Alarm(std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire,
@@ -47,9 +47,9 @@ class Alarm : public Progress {
 
   const std::vector<int>& others() const { return others_; }
 
-  // Both are called with the wire's turn and never wait. Notices of one rank arrive in the order in which it sent them.
-  virtual void send(const Notice& notice) = 0;  // to all others
-  virtual std::optional<Notice> next() = 0;     // that has arrived
+  // Both are called with the wire's turn and must not wait. Notices of one rank arrive in the order in which it sent them.
+  virtual void send(const Notice& notice) = 0;  // to all of others()
+  virtual std::optional<Notice> next() = 0;     // the next notice that has arrived
 
  private:
   void relay_failure();

@@ -72,7 +72,7 @@ bool InterNodeCollective::compare() {
   for (const Envelope& envelope : envelopes_) {
     if (!same(envelope.call, envelopes_[static_cast<std::size_t>(lane_.node)].call)) differs_.store(true);
   }
-  require(!differs(), "the nodes disagree");  // the backend, which knows all ranks, makes an error of it
+  require(!differs(), "the nodes disagree");  // the backend replaces this by an error that names the ranks
   if (work_.small.count() > 0) reduce_small();
   return true;
 }

@@ -11,34 +11,34 @@
 
 namespace trireme::comm {
 
-// Who talks to whom between the nodes of one group.
+// The ranks between which one part of a group's data moves between nodes.
 struct Lane {
-  std::vector<int> peers;  // the group rank on each node that has this rank's index; empty: this rank speaks for no part
+  std::vector<int> peers;  // the group rank on each node that has this rank's index; empty: this rank moves no part
   int node = 0;            // of this rank
-  int calls = 0;           // the channel on which calls are compared; `data` has another
+  int calls = 0;           // the channel for comparing calls; `data` has its own
   WireChannel data;
 };
 
-// A collective between nodes. First its callers compare what they called; a small all-reduce sends its elements along with
-// that. Then the data move.
+// A collective between nodes. First the ranks compare their calls; a small all-reduce sends its elements with the comparison.
+// Then the data move.
 class InterNodeCollective final : public WireJob {
  public:
   struct Work {
     Call call;
     std::uint64_t sequence = 0;
-    Range small;  // elements of an all_reduce that fit beside the comparison
+    Range small;  // elements of an all_reduce that are sent with the comparison
     ChunkedSchedule schedule;
   };
   InterNodeCollective(Lane& lane, Work work);  // `lane` outlives it
   ~InterNodeCollective() override;
 
-  void release() { released_.store(true, std::memory_order_release); }  // the node's own part is done, the data may move
+  void release() { released_.store(true, std::memory_order_release); }  // lets the data move, after the node's own part
 
   bool advance() override;
   void stop() noexcept override;
 
-  // For errors, after a failure or while waiting; the callers of the other nodes by node, nothing from those that have not
-  // called.
+  // The calls of the ranks in this lane, by node; nothing for those that have not called. For errors, after a failure or while
+  // waiting.
   std::vector<std::optional<WrittenCall>> calls();
   bool differs() const { return differs_.load(std::memory_order_acquire); }
 
@@ -54,13 +54,13 @@ class InterNodeCollective final : public WireJob {
   std::atomic<bool> differs_{false};
   bool announced_ = false;
   bool compared_ = false;
-  bool stopped_ = false;  // before all had called
+  bool stopped_ = false;  // stopped before all had called
   WireTransfer transfer_;
   std::vector<Envelope> envelopes_;  // by node
   std::vector<Batch> receives_;      // by node
   Batch sends_;
 };
 
-constexpr std::size_t small_bytes = 8192;  // elements that travel with the comparison
+constexpr std::size_t small_bytes = 8192;  // the most bytes of elements that are sent with the comparison
 
 }  // namespace trireme::comm

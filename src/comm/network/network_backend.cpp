@@ -17,9 +17,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds last_delivery{500};  // what a rank sent before it left may still be on its way
+constexpr std::chrono::milliseconds last_delivery{500};  // for messages that a rank sent before it left
 
-// One collective on its way through the three levels.
+// A collective on its way through the three levels.
 struct Flight {
   enum class Level { inward, network, outward, done };
 
@@ -27,7 +27,7 @@ struct Flight {
   Call call;
   std::string name;  // `call.name` points here
   Level level = Level::inward;
-  std::unique_ptr<Operation> inward;          // null: this rank is alone on its node
+  std::unique_ptr<Operation> inward;          // null if this rank is alone on its node
   InterNodeCollective* collective = nullptr;  // owned by the ticket
   std::unique_ptr<Wire::Ticket> ticket;
   std::unique_ptr<Operation> outward;
@@ -77,7 +77,7 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
 
   void advance() override;
 
-  // For the operation of a flight.
+  // Called by the operation of a flight.
   void check_peers(Flight& flight);
   ErrorFields describe_wait(const Flight& flight) const;
   void abandon(Flight& flight) noexcept;
@@ -86,7 +86,9 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
   bool advance(Flight& flight);
   Algorithm choose(const Call& call, int nodes, double lane_bytes) const;
   bool in_one_level(const Call& call) const { return call.op == ReduceOp::fixed_sum && !keeps_fixed_order_; }
-  bool is_compared(const Call& call) const { return call.work() == CallKind::barrier || in_one_level(call); }  // in the node
+  bool is_compared(const Call& call) const {
+    return call.work() == CallKind::barrier || in_one_level(call);
+  }  // the node only compares it
   InterNodeCollective::Work make_work(const Call& call, std::uint64_t sequence) const;
   void divide_mean(const Call& call) const;
   Error disagreement(const Flight& flight) const;
@@ -95,7 +97,7 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
   NetworkParts parts_;
   NetworkOptions options_;
   NetworkLayout layout_;
-  NetworkLayout scattered_;  // of single ranks
+  NetworkLayout scattered_;  // with each rank as a node of its own
   bool keeps_fixed_order_;
   Lane lane_;
   std::uint64_t sequence_ = 0;
@@ -127,7 +129,7 @@ std::unique_ptr<Operation> NetworkBackend::start(const Call& call) {
   flight->call = call;
   flight->name = call.name;
   flight->call.name = flight->name;
-  flight->call.flight_number = 0;  // the entry is done when all levels are: Pending knows
+  flight->call.flight_number = 0;  // Pending ends the entry when all levels are done
   auto collective = std::make_unique<InterNodeCollective>(lane_, make_work(flight->call, flight->sequence));
   flight->collective = collective.get();
   flight->inward =
@@ -160,23 +162,23 @@ InterNodeCollective::Work NetworkBackend::make_work(const Call& call, std::uint6
 }
 
 Algorithm NetworkBackend::choose(const Call& call, int nodes, double lane_bytes) const {
-  if (call.op == ReduceOp::fixed_sum) {  // only these reduce all nodes at once, in their order
+  if (call.op == ReduceOp::fixed_sum) {  // only these two algorithms reduce all nodes at once, in order
     return nodes == 2 ? Algorithm::all_pairs : Algorithm::direct;
   }
   if (options_.algorithm != Algorithm::automatic) return options_.algorithm;
   return choose_algorithm(nodes, lane_bytes, options_.link);
 }
 
-// Each level takes the calls in their order; the levels of different calls overlap.
+// Each level takes the calls in order; different calls may be on different levels at the same time.
 void NetworkBackend::advance() {
-  if (advancing_) return;  // the start of the last level may wait for the node, and that comes here again
+  if (advancing_) return;  // starting the last level may wait for the node, which calls this again
   if (mismatch_) throw *mismatch_;
   const struct Advancing {
     bool& flag;
     explicit Advancing(bool& set) : flag(set) { flag = true; }
     ~Advancing() { flag = false; }
   } advancing(advancing_);
-  Flight::Level reached = Flight::Level::done;  // by the calls before
+  Flight::Level reached = Flight::Level::done;  // by all earlier calls
   for (const auto& flight : flights_) {
     while (flight->level < reached && advance(*flight)) {
     }
@@ -227,7 +229,7 @@ void NetworkBackend::divide_mean(const Call& call) const {
          static_cast<std::size_t>(range.count()), parts_.members.size());
 }
 
-// Known are the calls of this rank and of its counterparts on the other nodes.
+// The error names only the calls of this rank and of its counterparts on the other nodes, which are known here.
 Error NetworkBackend::disagreement(const Flight& flight) const {
   const Wire::Turn turn = parts_.wire->take_turn();
   const auto calls = flight.collective->calls();
@@ -238,7 +240,7 @@ Error NetworkBackend::disagreement(const Flight& flight) const {
   return mismatch_error(texts, parts_.members, flight.sequence);
 }
 
-// A rank leaves when its calls are done, so it has not made this one.
+// Throws if a rank has left without making this call: a rank leaves only after its calls are done.
 void NetworkBackend::check_peers(Flight& flight) {
   if (flight.level == Flight::Level::inward && flight.inward != nullptr) return flight.inward->check_peers();
   if (flight.level == Flight::Level::outward && flight.outward != nullptr) return flight.outward->check_peers();
@@ -275,13 +277,13 @@ ErrorFields NetworkBackend::describe_wait(const Flight& flight) const {
   if (local != nullptr) return local->describe_wait();
   const std::vector<int> missing = ranks_without_call(flight);
   const std::string where = missing.empty() ? "the network moves its data"
-                                            : fmt::format("{} of other nodes have not got there", list_of_ranks(missing));
+                                            : fmt::format("{} of other nodes have not called it", list_of_ranks(missing));
   return {.message = fmt::format("{} of group \"{}\"; {}", describe(flight.call, flight.sequence), parts_.members.label, where),
           .sequence = flight.sequence,
           .hint = "a rank that is behind is busy elsewhere, or took another path through the program"};
 }
 
-// Nothing of this node or of the wire touches the caller's memory afterwards.
+// Afterwards neither this node's ranks nor the wire access the caller's memory.
 void NetworkBackend::abandon(Flight& flight) noexcept {
   if (flight.level == Flight::Level::done) return;
   if (flight.inward != nullptr && flight.level == Flight::Level::inward) flight.inward->abandon();

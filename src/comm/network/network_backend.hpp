@@ -11,8 +11,8 @@
 
 namespace trireme::comm {
 
-// The ranks of this node in a group that spans several, as groups of their own: for the collectives before the network and
-// after it, since those of different calls overlap, and for memory.
+// The ranks of this node in a group that spans nodes, as groups of their own: one for the collectives before the network and
+// one for those after it, since different calls overlap, and one for memory.
 struct NodeGroups {
   std::shared_ptr<Backend> inward;
   std::shared_ptr<Backend> outward;
@@ -32,14 +32,14 @@ struct NetworkParts {
   Members members;
   Nodes nodes;
   NodeGroups node_groups;
-  int calls = 0;  // channels of the wire's transport, both of the group's ranks: one for comparisons, one for data
+  int calls = 0;  // two channels of the wire's transport between the group's ranks: for comparisons, and for data
   int data = 0;
   std::unique_ptr<Mail> mail;
 };
 
-// The collectives of a group that spans nodes, in two levels: the ranks of a node combine their data in memory, each for a part
-// of them; ranks with the same part exchange it between nodes, so that every node sends each byte once; the ranks of a node
-// share what arrived.
+// The collectives of a group that spans nodes, in three steps: the ranks of a node combine their data in memory, each for one
+// part; ranks with the same part exchange it between nodes, so that every node sends each byte once; the ranks of a node share
+// the results.
 std::shared_ptr<Backend> make_network_backend(NetworkParts parts, const NetworkOptions& options);
 
 }  // namespace trireme::comm

@@ -6,7 +6,7 @@
 namespace trireme::comm {
 namespace {
 
-constexpr std::int64_t message_bytes = 48 << 10;  // below the 64 KiB up to which Open MPI sends over TCP without asking
+constexpr std::int64_t message_bytes = 48 << 10;  // below 64 KiB, up to which Open MPI sends eagerly over TCP
 
 std::int64_t message_elements(const Call& call) { return message_bytes / static_cast<std::int64_t>(size_of(call.dtype)); }
 
@@ -97,7 +97,7 @@ ChunkedSchedule NetworkLayout::schedule(const Call& call, Algorithm algorithm) c
 }
 
 ChunkedSchedule NetworkLayout::all_reduce_schedule(const Call& call, Algorithm algorithm) const {
-  const bool parts = algorithm != Algorithm::all_pairs;  // a message holds all of a chunk, or one node's part of it
+  const bool parts = algorithm != Algorithm::all_pairs;  // whether a message holds one node's part of a chunk, or all of it
   const std::int64_t chunk = message_elements(call) * (parts ? nodes_.size() : 1);
   ChunkedSchedule schedule{.chunks = pieces(largest_part(call, nodes_.lanes), chunk), .schedule = {}};
   schedule.schedule = [this, algorithm, chunk, range = lane_range(call)](std::uint64_t number) {
@@ -107,7 +107,7 @@ ChunkedSchedule NetworkLayout::all_reduce_schedule(const Call& call, Algorithm a
   return schedule;
 }
 
-// This rank stands for the parts of some ranks of each other node, and reduces its own from all nodes.
+// This rank sends the parts of some ranks on each other node, and reduces its own part from all nodes.
 ChunkedSchedule NetworkLayout::scatter_schedule(const Call& call) const {
   const std::int64_t size = message_elements(call);
   ChunkedSchedule schedule{.chunks = pieces(largest_part(call, ranks_), size), .schedule = {}};
@@ -126,7 +126,7 @@ ChunkedSchedule NetworkLayout::scatter_schedule(const Call& call) const {
   return schedule;
 }
 
-// The way back: this rank's part to one rank of each other node, which shares it there.
+// The reverse of scatter_schedule(): sends this rank's part to one rank of each other node, which shares it there.
 ChunkedSchedule NetworkLayout::gather_schedule(const Call& call) const {
   ChunkedSchedule schedule = scatter_schedule(call);
   schedule.schedule = [scatter = std::move(schedule.schedule)](std::uint64_t number) {

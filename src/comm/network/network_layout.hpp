@@ -9,8 +9,8 @@
 
 namespace trireme::comm {
 
-// What each level of a collective does, for one rank: a call in its node before the network, the transfers between nodes, a
-// call in its node after.
+// The work of one rank in each level of a collective: a call in its node before the network, the transfers between nodes, and a
+// call in its node afterwards.
 class NetworkLayout {
  public:
   NetworkLayout(const Nodes& nodes, int me, int ranks);
@@ -33,7 +33,7 @@ class NetworkLayout {
   int me_;
   int ranks_;
   std::vector<int> lane_owners_;  // node index by lane
-  std::vector<int> part_owners_;  // node index by group rank: who in this node stands for that rank's part
+  std::vector<int> part_owners_;  // node index by group rank: the rank of this node that handles that rank's part
 };
 
 }  // namespace trireme::comm

@@ -11,7 +11,7 @@ namespace trireme::comm {
 namespace {
 
 constexpr std::size_t line = 64;
-constexpr std::size_t least_bytes = std::size_t{16} << 10;  // below, the fence costs more than it saves
+constexpr std::size_t least_bytes = std::size_t{16} << 10;  // for fewer bytes the fence costs more than it saves
 
 }  // namespace
 
@@ -33,7 +33,7 @@ void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) {
       _mm_stream_si128(target + 2, c);
       _mm_stream_si128(target + 3, d);
     }
-    _mm_sfence();  // these stores come before the flag that announces them
+    _mm_sfence();  // orders these stores before the flag that announces them
     to += done;
     from += done;
     bytes -= done;

@@ -7,7 +7,7 @@
 
 namespace trireme::comm {
 
-// Reduces `count` elements of all `from`, in the tree of reduce_kernels.hpp over their order, and writes the result to every
+// Reduces `count` elements of all `from`, in their order and in the tree of reduce_kernels.hpp, and writes the result to every
 // `to`. A `to` may be a `from`.
 void reduce(ReduceOp op, DType dtype, std::span<const std::byte* const> from, std::span<std::byte* const> to,
             std::size_t count);

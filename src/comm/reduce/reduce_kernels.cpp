@@ -30,8 +30,7 @@ struct Max {
   }
 };
 
-// Half precision is reduced in float and rounded once. Two ranks, the result in one copy or in both: one pass without a
-// running result.
+// Reduces the data of two ranks into one copy or both, in one pass. Half precision is reduced in float and rounded once.
 template <typename T, typename Op, bool mean, std::size_t targets>
 void reduce_pair(const void* const* from, void* const* to, std::size_t count) {
   using A = Accumulate<T>;
@@ -66,9 +65,9 @@ void store_block(T* target, const A* result, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) target[i] = static_cast<T>(result[i]);
 }
 
-constexpr std::size_t block_bytes = 8192;  // a running result stays in the first-level cache
+constexpr std::size_t block_bytes = 8192;  // keeps a partial result in the first-level cache
 
-// Elements [begin, begin + count) of all sources in their tree.
+// Reduces elements [begin, begin + count) of all sources in their tree.
 template <typename T, typename Op, typename A>
 void reduce_tree(const void* const* from, std::size_t sources, std::size_t begin, std::size_t count, A* result) {
   if (sources == 1) return store_block(result, static_cast<const T*>(from[0]) + begin, count);

@@ -6,8 +6,8 @@
 
 namespace trireme::comm {
 
-// Reduces `count` elements of all `from` into every `to`, in a fixed tree over their order: the first 2^k of them, with the
-// largest k that leaves some, then the rest, then the two results. A `to` may be a `from`, else they don't overlap.
+// Reduces `count` elements of all `from` into every `to`, in a fixed tree: reduces the first 2^k of `from`, with the largest k
+// that leaves some, then the rest, and combines the two results. A `to` may be a `from`; otherwise they don't overlap.
 using ReduceKernel = void (*)(const void* const* from, std::size_t sources, void* const* to, std::size_t targets,
                               std::size_t count);
 

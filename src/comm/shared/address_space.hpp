@@ -12,14 +12,14 @@ class AddressSpace {
  public:
   virtual ~AddressSpace() = default;
 
-  // The address of this rank's `data` for the world ranks `readers`; segment 0 when one of them can't reach all of it.
+  // The address of this rank's `data` for the world ranks `readers`; segment 0 if one of them can't reach all of it.
   virtual Address publish(void* data, std::size_t bytes, std::span<const int> readers) const = 0;
 
-  // Where this rank finds what world rank `owner` published as `address`.
+  // The place, in this rank's memory, of the data that world rank `owner` published as `address`.
   virtual std::byte* reach(Address address, int owner) const = 0;
 };
 
-// Ranks that are threads: a pointer means the same to all.
+// For ranks that are threads: a pointer is valid for all of them.
 class ThreadAddressSpace final : public AddressSpace {
  public:
   Address publish(void* data, std::size_t /*bytes*/, std::span<const int> /*readers*/) const override {

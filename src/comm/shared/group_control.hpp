@@ -11,14 +11,14 @@
 
 namespace trireme::comm {
 
-// Where a rank's buffer lies, in terms that the other ranks of the node understand. Segment 0: out of their reach.
+// The address of a rank's buffer, valid for all ranks of the node. Segment 0: the others can't reach it.
 struct Address {
   std::uint64_t segment = 0;
   std::uint64_t offset = 0;
 };
 
-// A published call: what the ranks compare, and where the data is. The first cache line is all that a peer reads when all
-// is well. Fields are atomic because a rank that reports a failure may read while the owner publishes its next call.
+// A published call: the fields that ranks compare, and the address of the data. A peer reads only the first cache line unless
+// calls differ. Fields are atomic because a rank that reports a failure may read while the owner publishes its next call.
 class alignas(64) PublishedCall {
  public:
   void publish(const Call& call, Address address, std::uint64_t sequence);
@@ -35,7 +35,7 @@ class alignas(64) PublishedCall {
   bool same_as(const PublishedCall& other) const;
   Address address() const { return {segment_.load(std::memory_order_relaxed), offset_.load(std::memory_order_relaxed)}; }
 
-  // The text of call `sequence`; nothing when the slot holds another one by now.
+  // The text of call `sequence`; nothing if the slot holds another call by now.
   std::optional<std::string> describe(std::uint64_t sequence) const;
 
  private:
@@ -47,21 +47,21 @@ class alignas(64) PublishedCall {
   std::atomic<std::uint64_t> name_hash_{0};
   std::atomic<std::uint64_t> segment_{0};
   std::atomic<std::uint64_t> offset_{0};
-  std::atomic<std::uint64_t> parcel_{0};                                   // the call whose data lie in this rank's parcel
-  alignas(64) std::array<std::atomic<std::uint64_t>, name_words> name_{};  // as write_name() makes it fit
+  std::atomic<std::uint64_t> parcel_{0};                                   // the call with data in this rank's parcel
+  alignas(64) std::array<std::atomic<std::uint64_t>, name_words> name_{};  // written by write_name()
 };
 
-// How far a rank is. Each counter is written by its rank only.
+// The progress of a rank. Each counter is written by its rank only.
 struct RankProgress {
   alignas(64) std::atomic<std::uint64_t> finished{0};  // this rank did its part of all calls up to this one
   alignas(64) std::atomic<std::uint64_t> published{0};
-  std::atomic<std::uint32_t> working{0};               // inside other ranks' buffers right now
-  alignas(64) std::atomic<std::uint64_t> staged{0};    // rounds whose data lie in this rank's staging block
-  alignas(64) std::atomic<std::uint64_t> combined{0};  // rounds of which this rank did its part
+  std::atomic<std::uint32_t> working{0};               // 1 while it accesses other ranks' buffers
+  alignas(64) std::atomic<std::uint64_t> staged{0};    // rounds for which its staging block was filled
+  alignas(64) std::atomic<std::uint64_t> combined{0};  // rounds of which it did its part
 };
 
-// Tells the owners of buffers that this rank is inside them, so that they stay until it is out. Whoever has made one looks
-// whether the job has failed before it touches a buffer.
+// Marks that this rank accesses other ranks' buffers, so that their owners keep them. After making one, a rank must check
+// whether the job has failed before it accesses a buffer.
 class Working {
  public:
   explicit Working(RankProgress& mine) : flag_(mine.working) { flag_.store(1); }
@@ -76,12 +76,12 @@ class Working {
 // A view of the memory through which the ranks of one group work together.
 class GroupControl {
  public:
-  static constexpr std::uint64_t slots = 1024;  // calls that ranks may be apart
-  static constexpr std::uint64_t parcels = 8;   // of a rank: data of small calls
+  static constexpr std::uint64_t slots = 1024;  // how many calls a rank may be ahead of another
+  static constexpr std::uint64_t parcels = 8;   // blocks of a rank for the data of small calls
   static constexpr std::size_t parcel_bytes = std::size_t{4} << 10;
 
   static std::size_t bytes(int ranks, std::size_t staging_bytes);
-  static void create(std::byte* memory, int ranks);  // once, before anyone else looks
+  static void create(std::byte* memory, int ranks);  // once, before other ranks use the memory
   GroupControl(std::byte* memory, int ranks, std::size_t staging_bytes);
 
   PublishedCall& call(int rank, std::uint64_t sequence) const {
@@ -93,7 +93,7 @@ class GroupControl {
     return parcels_ + (static_cast<std::uint64_t>(rank) * parcels + sequence % parcels) * parcel_bytes;
   }
 
-  // Each rank's block for data that lie out of the others' reach.
+  // A rank's block for data that the others can't reach.
   std::byte* staging(int rank) const { return staging_ + static_cast<std::size_t>(rank) * staging_bytes_; }
   std::size_t staging_bytes() const { return staging_bytes_; }
 

@@ -61,7 +61,7 @@ class ReceiveFromBox final : public Operation {
   }
 
   ErrorFields describe_wait() const override { return receipt_.describe_wait(); }
-  void abandon() noexcept override {}  // only this rank writes to the buffer
+  void abandon() noexcept override {}  // only this rank accesses the buffer
 
  private:
   std::shared_ptr<Mailboxes> boxes_;

@@ -14,8 +14,8 @@
 
 namespace trireme::comm {
 
-// The messages on their way between the ranks of a group of threads. The n-th receive for a sender and a tag gets the n-th
-// message, in whatever order the receives are waited for.
+// Messages on their way between the ranks of a group of threads. The n-th receive for a sender and a tag gets the n-th message,
+// no matter in which order the receives are waited for.
 class Mailboxes {
  public:
   using Key = std::tuple<int, int, int>;  // from, to, tag

@@ -11,11 +11,11 @@ namespace trireme::comm {
 class Mail {
  public:
   virtual ~Mail() = default;
-  virtual void send(const Call& message) = 0;  // copies, never waits
+  virtual void send(const Call& message) = 0;  // copies the data and never waits
   virtual std::unique_ptr<Operation> receive(const Call& message) = 0;
 };
 
-// What differs between ranks that are threads and ranks that are processes.
+// The functions that differ between ranks that are threads and ranks that are processes.
 class Platform {
  public:
   virtual ~Platform() = default;

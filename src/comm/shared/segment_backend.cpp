@@ -13,11 +13,11 @@ namespace trireme::comm {
 namespace {
 
 constexpr std::uint64_t slots = GroupControl::slots;
-constexpr std::size_t long_work = std::size_t{64} << 10;  // bytes whose begin the flight recorder notes
+constexpr std::size_t long_work = std::size_t{64} << 10;  // from this many bytes on the flight recorder notes the start
 
 class SegmentOperation final : public Operation {
  public:
-  // `shared`: other ranks read or write the data of this one.
+  // `shared`: other ranks read or write this rank's data.
   SegmentOperation(std::shared_ptr<SegmentBackend> group, std::uint64_t sequence, bool shared)
       : group_(std::move(group)), sequence_(sequence), shared_(shared) {}
 
@@ -221,9 +221,9 @@ std::string SegmentBackend::describe_progress(int rank) const {
 }
 
 void SegmentBackend::abandon(std::uint64_t sequence) noexcept {
-  if (mismatch_ && next_ <= sequence) return;  // nobody starts on it
+  if (mismatch_ && next_ <= sequence) return;  // no rank starts on it
   const NodeControl& node = context_->node();
-  // A rank that sees the failure starts on nothing more; one that works already comes to an end, unless it was killed.
+  // A rank that sees the failure starts no more work; one that is working finishes, unless it was killed.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (!done_by_all(sequence) && std::chrono::steady_clock::now() < end) {
     if (node.failed() && !anyone_working()) return;

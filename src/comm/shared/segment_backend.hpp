@@ -14,9 +14,9 @@
 
 namespace trireme::comm {
 
-// The collectives of ranks that share memory, threads or processes. A call publishes where its data lie; once all ranks have
-// published it, each reduces its own part straight from and into all copies. The data of small calls travel in parcels, data
-// out of reach by way of staging blocks. Calls are worked on in their order.
+// The collectives of ranks that share memory, threads or processes. A call publishes the address of its data. Once all ranks
+// have published it, each reduces its own part, reading and writing all ranks' buffers in place. Small calls copy their data to
+// parcels, and data that others can't reach go through staging blocks. Calls are processed in order.
 class SegmentBackend final : public Backend, public Progress, public std::enable_shared_from_this<SegmentBackend> {
  public:
   struct Shared {
@@ -38,8 +38,8 @@ class SegmentBackend final : public Backend, public Progress, public std::enable
 
   void advance() override;
 
-  // For the operation with this number.
-  bool done(std::uint64_t sequence) const { return sequence < next_; }  // this rank's work
+  // Called by the operation with this number.
+  bool done(std::uint64_t sequence) const { return sequence < next_; }  // this rank's part is done
   bool done_by_all(std::uint64_t sequence);
   void check_peers(std::uint64_t sequence) const;
   ErrorFields describe_wait(std::uint64_t sequence) const;
@@ -66,13 +66,13 @@ class SegmentBackend final : public Backend, public Progress, public std::enable
   Staging staging_;
 
   std::uint64_t published_ = 0;     // calls made by this rank
-  std::uint64_t next_ = 1;          // the call to work on
+  std::uint64_t next_ = 1;          // the call to process
   int seen_ = 0;                    // ranks below this one have published `next_`
   bool compared_ = false;           // all ranks' calls of `next_` are the same
   std::uint64_t all_finished_ = 0;  // every rank has finished the calls up to this one
   std::optional<Error> mismatch_;
   std::vector<Call> calls_;         // this rank's, by sequence % slots
-  std::vector<std::byte*> blocks_;  // of `next_`, by rank; null: out of reach
+  std::vector<std::byte*> blocks_;  // the data of `next_`, by rank; null: out of reach
 };
 
 }  // namespace trireme::comm

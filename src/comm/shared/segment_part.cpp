@@ -39,7 +39,7 @@ void copy_range(const Portion& portion, Range range, int owner) {
               static_cast<std::size_t>(range.count()) * size);
 }
 
-// The owner's data are in its cache, and others' copies need not pass through it.
+// The owner copies its data to the others, since they are in its cache; the copies bypass the cache.
 void copy_to_others(const Portion& portion, Range range) {
   if (range.count() <= 0) return;
   const std::size_t size = size_of(portion.call.dtype);
@@ -51,7 +51,7 @@ void copy_to_others(const Portion& portion, Range range) {
   }
 }
 
-// Calls action(range, owner) for each part of the data, as far as it lies in the portion.
+// Calls action(range, owner) for the range of each part of the data that lies in the portion.
 template <typename Action>
 void for_each_part(const Portion& portion, Action action) {
   const int parts = portion.call.num_parts(static_cast<int>(portion.from.size()));

@@ -7,8 +7,8 @@
 
 namespace trireme::comm {
 
-// Elements [begin, end) of a collective, one rank's view. from[r], to[r]: where element `begin` of rank r can be read and
-// written. Where `staged`, what is written to others is copied on by them: only all_reduce does that.
+// Elements [begin, end) of a collective, as one rank sees them. from[r], to[r]: where element `begin` of rank r can be read and
+// written. `staged`: data written to other ranks' blocks must be copied on by them, which they do for all_reduce only.
 struct Portion {
   Call call;
   int me = 0;
@@ -18,7 +18,7 @@ struct Portion {
   bool staged = false;
 };
 
-// This rank's part of the work: each element is computed by one rank, in rank order, so all ranks get the same bits.
+// Does this rank's part of the work. Each element is computed by one rank, in rank order, so all ranks get the same bits.
 void do_my_part(const Portion& portion);
 
 }  // namespace trireme::comm

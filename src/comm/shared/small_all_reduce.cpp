@@ -8,9 +8,9 @@
 namespace trireme::comm {
 namespace {
 
-// Above these it takes less time to wait twice and to move each element once to the rank that reduces it.
+// For more bytes it is faster to wait twice and move each element only to the rank that reduces it.
 constexpr std::size_t most_bytes_of_two_ranks = std::size_t{1} << 10;
-constexpr std::size_t most_read_bytes = std::size_t{12} << 10;  // by a rank, from all others
+constexpr std::size_t most_read_bytes = std::size_t{12} << 10;  // that a rank reads from all others together
 
 }  // namespace
 

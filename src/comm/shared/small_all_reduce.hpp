@@ -9,15 +9,15 @@
 
 namespace trireme::comm {
 
-// Small all-reduces: a rank's data travel beside its call, and every rank reduces all of them into its own buffer. Nobody
-// touches a buffer of others, so a rank waits for the calls of the others but not for their work.
+// Small all-reduces: each rank copies its data to a parcel, and every rank reduces all parcels into its own buffer. No rank
+// accesses another's buffer, so a rank waits for the calls of the others but not for their work.
 class SmallAllReduce {
  public:
   SmallAllReduce(const GroupControl& control, int ranks, int me);
 
   bool carry(const Call& call) const;  // the same answer on all ranks
 
-  // Lays this rank's data down. Its place is free once all ranks have finished call `sequence - GroupControl::parcels`.
+  // Fills this rank's parcel, which is free once all ranks have finished call `sequence - GroupControl::parcels`.
   void fill(const Call& call, std::uint64_t sequence);
   bool all_filled(std::uint64_t sequence) const;
   void reduce(const Call& call, std::uint64_t sequence);

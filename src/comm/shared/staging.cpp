@@ -39,7 +39,7 @@ bool Staging::advance(const Call& call, std::span<std::byte* const> blocks) {
   return true;
 }
 
-// Copies in what other ranks will read.
+// Copies in the data that other ranks will read.
 void Staging::fill(const Call& call, Range round) {
   const int ranks = static_cast<int>(node_ranks_.size());
   const int parts = call.num_parts(ranks);
@@ -77,7 +77,7 @@ void Staging::combine(const Call& call, std::span<std::byte* const> blocks, Rang
               .staged = true});
 }
 
-// Copies out what other ranks wrote; only all_reduce writes to others.
+// Copies out the data that other ranks wrote; only all_reduce writes to other ranks.
 void Staging::drain(const Call& call, Range round) {
   if (call.work() != CallKind::all_reduce) return;
   copy_all_but_part(call, round, part_of(round.count(), me_, static_cast<int>(node_ranks_.size())), false);

@@ -12,14 +12,14 @@
 
 namespace trireme::comm {
 
-// Works on calls where some rank's data lie out of the others' reach, in rounds of one staging block: such ranks copy their
-// data in, every rank does its part, such ranks copy the result out.
+// Processes calls in which some ranks' data can't be reached by the others, in rounds of one staging block: these ranks copy
+// their data in, every rank does its part, and these ranks copy the result out.
 class Staging {
  public:
   Staging(const GroupControl& control, RankContext& context, std::span<const int> node_ranks, int me);
 
-  // Goes as far as the other ranks allow; true when this rank has finished the call. blocks[r] is null where rank r's data
-  // are out of reach.
+  // Advances as far as the other ranks allow; true when this rank has finished the call. blocks[r] is null if rank r's data are
+  // out of reach.
   bool advance(const Call& call, std::span<std::byte* const> blocks);
 
  private:
@@ -39,7 +39,7 @@ class Staging {
   int me_;
   Step step_ = Step::fill;
   std::int64_t begin_ = 0;    // of the current round
-  std::uint64_t rounds_ = 0;  // completed, over all calls
+  std::uint64_t rounds_ = 0;  // completed rounds of all calls
   std::vector<std::byte*> pointers_;
 };
 

@@ -24,8 +24,8 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
   return {memory, [](std::byte* allocated) { ::operator delete(allocated, cache_line); }};
 }
 
-// What the first member of a group that is being made offers to the others, by a number. It ends with the offer: when the first
-// member leaves by an exception, the others find nothing.
+// By an Offer the first member of a new group gives the group to the others, who find it by its number. The destructor
+// withdraws it: if the first member throws, the others find nothing.
 class Offer {
  public:
   explicit Offer(std::shared_ptr<ThreadGroup> group) {
@@ -72,7 +72,7 @@ std::shared_ptr<Backend> ThreadPlatform::join(const Members& members, const std:
       open_mail(group->boxes, context_, members, members.ranks));
 }
 
-// The first member makes what the group shares and offers it until all have it.
+// The first member makes the ThreadGroup and offers it until all have it.
 std::shared_ptr<Backend> ThreadPlatform::make_group(const std::shared_ptr<Backend>& parent, const Members& members) {
   std::shared_ptr<ThreadGroup> group;
   std::optional<Offer> offer;
@@ -87,7 +87,7 @@ std::shared_ptr<Backend> ThreadPlatform::make_group(const std::shared_ptr<Backen
     const auto leader = static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), members.ranks.front()) - ranks.begin());
     group = Offer::find(std::stoull(texts[leader]));
   }
-  ranks_of_parent.gather_texts("", members.label);  // throws where the first member has failed
+  ranks_of_parent.gather_texts("", members.label);  // throws if the first member has failed
   return join(members, group);
 }
 

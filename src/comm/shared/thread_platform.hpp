@@ -7,7 +7,7 @@
 
 namespace trireme::comm {
 
-// What the threads of one group share.
+// The objects that the threads of one group share.
 struct ThreadGroup {
   explicit ThreadGroup(int ranks);
   std::shared_ptr<std::byte> memory;  // of its GroupControl

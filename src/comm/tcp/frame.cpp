@@ -69,7 +69,7 @@ void FrameConnection::send(const FrameHeader& header, std::span<const std::byte>
   send_on();
 }
 
-// That the other side is gone is found where its frames are taken.
+// Ignores a closed connection, which receive() reports.
 void FrameConnection::send_on() {
   while (!unsent_.empty()) {
     const auto count = socket_.send_now(std::span<const std::byte>(unsent_.front()).subspan(sent_));

@@ -14,20 +14,20 @@
 
 namespace trireme::comm {
 
-// What ranks and the hub tell each other. All run the same program on the same kind of machine, so it travels as it lies in
-// memory.
+// The messages between ranks and the hub. All run the same program on the same kind of machine, so frames are sent as they lie
+// in memory. A frame's data follow its header.
 enum class FrameKind : std::uint32_t {
-  challenge,  // the hub to whoever comes: a random number follows
-  hello,      // a rank's answer: `rank`, of `size` ranks; its random number and its proof that it knows the job's secret follow
-  welcome,    // all have come; the hub's proof that it knows the secret too follows
-  members,    // a rank is in `group`; the world ranks of all members follow, as std::int32_t
-  call,       // a collective: what is called and the work of it; its data follow
-  result,     // of a call; its data follow
-  mismatch,   // the members' calls differ, and `to` prints it; they follow, a line for each
-  missing,    // a call has waited for long; the world ranks that have not made it follow, as text
+  challenge,  // from the hub to a new connection; data: a random number
+  hello,      // the answer of `rank` of `size` ranks; data: its random number, and its proof that it knows the job's secret
+  welcome,    // all ranks have connected; data: the hub's proof that it knows the secret
+  members,    // a rank is in `group`; data: the world ranks of all members, as std::int32_t
+  call,       // a collective: the call and its work; data: those of the call
+  result,     // of a call; data: its result
+  mismatch,   // the members' calls differ, and `to` prints the error; data: the calls, one per line
+  missing,    // a call has waited long; data: the world ranks that have not made it, as text
   abandoned,  // `rank` has left without making a call
-  letter,     // a message from `rank` of the group to `to`, which is its rank `size`; its data follow
-  failure,    // the first of the job, on `rank`; `to` prints it; its text follows
+  letter,     // a message from `rank` of the group to world rank `to`, which is group rank `size`; data: those of the message
+  failure,    // the first failure of the job, on `rank`; `to` prints it; data: its text
   farewell,   // `rank` leaves
 };
 
@@ -44,7 +44,7 @@ struct FrameHeader {
   CallKind work = CallKind::barrier;
   ErrorCode code = ErrorCode::internal;
   std::uint64_t group = 0;
-  WrittenCall call = {};  // with the number in its group; of a letter the count, type and name
+  WrittenCall call = {};  // with its number in the group; of a letter only count, type and name
   std::uint64_t bytes = 0;
 };
 
@@ -57,12 +57,13 @@ struct Frame {
 
 inline constexpr std::uint64_t most_frame_bytes = std::uint64_t{1} << 36;  // of data
 
-// Makes frames of bytes as they come. It takes no more than twice the memory of what has come, whatever a header announces.
+// Parses frames from bytes as they arrive. It uses at most twice the memory of the bytes received, whatever size a header
+// announces.
 class FrameParser {
  public:
   explicit FrameParser(std::uint64_t most_bytes = most_frame_bytes) : most_bytes_(most_bytes) {}
 
-  bool add(std::span<const std::byte> bytes);  // false: these are no frames; nothing more may be added
+  bool add(std::span<const std::byte> bytes);  // false if the bytes are not frames; then add nothing more
   std::optional<Frame> next();
 
  private:
@@ -74,10 +75,10 @@ class FrameParser {
   std::deque<Frame> frames_;
 };
 
-// A frame, as bytes.
+// The bytes of a frame.
 std::vector<std::byte> write_frame(FrameHeader header, std::span<const std::byte> data);
 
-// One end of a connection on which nobody waits: what does not fit into the socket stays until it does.
+// One end of a connection without blocking: data that do not fit into the socket are kept until they do.
 class FrameConnection {
  public:
   FrameConnection() = default;
@@ -87,7 +88,7 @@ class FrameConnection {
   explicit operator bool() const { return static_cast<bool>(socket_); }
   const Socket& socket() const { return socket_; }
 
-  bool receive();  // what has come; false: the other side is gone, or is none of ours
+  bool receive();  // takes the bytes that have arrived; false if the other side has closed, or sends no frames
   std::optional<Frame> next() { return parser_.next(); }
 
   void send(const FrameHeader& header, std::span<const std::byte> data = {});
@@ -99,10 +100,10 @@ class FrameConnection {
   Socket socket_;
   FrameParser parser_;
   std::deque<std::vector<std::byte>> unsent_;
-  std::size_t sent_ = 0;  // bytes of the first
+  std::size_t sent_ = 0;  // bytes of the first frame that are sent
 };
 
-// Waits until all is sent. False: the other side is gone, or takes nothing.
+// Waits until the frame is sent. False if the other side has closed, or does not read.
 bool send_frame(const Socket& socket, const FrameHeader& header, std::span<const std::byte> data = {});
 
 inline std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }

@@ -15,14 +15,14 @@ bool is_known(const WrittenCall& call) {
   return call.kind <= CallKind::receive && call.op <= ReduceOp::fixed_sum && call.dtype <= DType::float64;
 }
 
-// Of all elements of a call or message; nothing: more than any frame has.
+// The bytes of all elements of a call or message; nothing if these are more than a frame may have.
 std::optional<std::uint64_t> bytes_of(const WrittenCall& call) {
   const std::uint64_t size = size_of(call.dtype);
   if (call.count > most_frame_bytes / size) return std::nullopt;
   return call.count * size;
 }
 
-// That a member of a group gives to a call.
+// The bytes that a member of a group sends with a call.
 std::uint64_t given_bytes(const FrameHeader& header, std::uint64_t all, std::size_t ranks) {
   switch (header.work) {
     case CallKind::send:

@@ -20,9 +20,9 @@ namespace {
 using Data = std::vector<std::byte>;
 
 constexpr std::chrono::seconds longest_visit{10};  // of a guest
-constexpr std::size_t most_guests = 4096;          // at a time; the oldest go, sooner where there are no more descriptors
+constexpr std::size_t most_guests = 4096;          // at a time; the oldest are dropped, also if there are no more descriptors
 constexpr std::size_t hello_bytes = 2 * sizeof(Sha256);
-constexpr std::chrono::seconds last_sends{2};  // for what the others have not taken when rank 0 leaves
+constexpr std::chrono::seconds last_sends{2};  // to send the remaining frames when rank 0 leaves
 
 Data reduce_all(const std::vector<std::optional<Frame>>& calls) {
   const WrittenCall& call = calls.front()->header.call;
@@ -34,7 +34,7 @@ Data reduce_all(const std::vector<std::optional<Frame>>& calls) {
   return result;
 }
 
-// What all members get; of a reduce_scatter each its part.
+// The result for all members; of a reduce_scatter each gets its part.
 Data compute(const std::vector<std::optional<Frame>>& calls) {
   const FrameHeader& header = calls.front()->header;
   Data result;
@@ -65,7 +65,7 @@ bool all_same(const std::vector<std::optional<Frame>>& calls) {
       calls, [&first](const auto& one) { return same(one->header.call, first.call) && one->header.work == first.work; });
 }
 
-// One that the hub finds; rank 0, whose process it is in, prints it.
+// A failure that the hub notices; rank 0, in whose process the hub runs, prints it.
 FrameHeader failure_of(int rank, ErrorCode code) {
   return {.kind = FrameKind::failure, .rank = rank, .exit_code = static_cast<std::int32_t>(exit_code_of(code)), .code = code};
 }
@@ -104,7 +104,7 @@ void Hub::look() {
     const int wanted = connection.has_unsent() ? POLLIN | POLLOUT : POLLIN;
     events.push_back({.fd = connection.socket().descriptor(), .events = static_cast<short>(wanted), .revents = 0});
   };
-  events.push_back({.fd = listener_.descriptor(), .events = POLLIN, .revents = 0});  // poll passes over what is not there
+  events.push_back({.fd = listener_.descriptor(), .events = POLLIN, .revents = 0});  // poll ignores a closed socket
   for (const Guest& guest : guests_) watch(guest.connection);
   for (const FrameConnection& connection : ranks_) watch(connection);
   poll(events.data(), events.size(), static_cast<int>(look_interval.count()));
@@ -140,7 +140,7 @@ void Hub::admit() {
   guest.connection.send({.kind = FrameKind::challenge}, guest.challenge);
 }
 
-// This process has open what it may. The oldest guests go: a rank says at once who it is.
+// The process has no more descriptors: drops the oldest guests, since a rank identifies itself at once.
 void Hub::make_room() {
   if (guests_.empty()) {
     listener_ = Socket();
@@ -149,7 +149,7 @@ void Hub::make_room() {
   guests_.erase(guests_.begin(), guests_.begin() + (std::ssize(guests_) + 1) / 2);
 }
 
-// Whoever says nothing, or something else than a rank of this job, must not keep the ranks waiting.
+// A connection that is silent or not from a rank of this job must not make the ranks wait.
 void Hub::greet(Guest& guest) {
   const bool is_there = guest.connection.receive();
   if (const auto frame = guest.connection.next()) {
@@ -195,7 +195,7 @@ void Hub::give_up_meeting() {
   if (absent.empty()) return;
   fail(failure_of(absent.front(), ErrorCode::timeout),
        fmt::format("{} not come within {} ms: look at what started the job", with_verb(absent), deadline_.count()));
-  begin_ = Clock::time_point::max() - deadline_;  // said once
+  begin_ = Clock::time_point::max() - deadline_;  // reports it only once
 }
 
 void Hub::hear(int rank) {
@@ -208,7 +208,7 @@ void Hub::hear(int rank) {
   if (!is_there) dismiss(rank, "is gone");
 }
 
-// A rank whose connection ends before it has left has failed.
+// Closes the connection of a rank. If the rank has not left before, it has failed.
 void Hub::dismiss(int rank, std::string_view what) {
   ranks_[static_cast<std::size_t>(rank)] = FrameConnection();
   if (!left_.contains(rank)) {
@@ -227,7 +227,7 @@ void Hub::take(int rank, Frame frame) {
     case FrameKind::letter: send(header.to, header, frame.data); break;
     case FrameKind::failure: fail(header, frame.text()); break;
     case FrameKind::farewell: leave(rank); break;
-    default: break;  // the hub's own
+    default: break;  // only the hub sends these
   }
 }
 
@@ -265,7 +265,7 @@ void Hub::finish(const CallId& id, const Collective& collective) {
   }
 }
 
-// So that who misses the deadline can say who is missing.
+// Tells the callers which ranks are missing, so that the error of a missed deadline can name them.
 void Hub::remind(const CallId& id, Collective& collective) {
   if (collective.reminded || Clock::now() - collective.begin < deadline_ / 2) return;
   collective.reminded = true;
@@ -278,14 +278,14 @@ void Hub::leave(int rank) {
   send_all({.kind = FrameKind::farewell, .rank = rank});
 }
 
-// A call that a rank has not made before it left never ends.
+// Informs the callers if a rank has left without making the call, which then never completes.
 void Hub::abandon(const CallId& id, const Collective& collective) {
   for (const int rank : missing(id, collective)) {
     if (left_.contains(rank)) return send_callers(collective, id, {.kind = FrameKind::abandoned, .rank = rank}, {});
   }
 }
 
-// The first is the job's.
+// Sends the first failure to all ranks.
 void Hub::fail(const FrameHeader& header, const std::string& text) {
   if (!std::exchange(failed_, true)) send_all(header, bytes_of(text));
 }

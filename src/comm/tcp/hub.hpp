@@ -15,10 +15,10 @@
 
 namespace trireme::comm {
 
-// Where the ranks of a job without MPI meet: a thread of rank 0's process, to which each rank, that one too, has a connection.
-// It compares and does their collectives, hands on their messages and failures, and says who has left. Meant for little data.
-// Whoever does not know the job's secret is sent away, the port is closed once all ranks have come, and nobody keeps the thread
-// waiting: it takes and gives what the sockets have and hold.
+// The meeting point of the ranks of a job without MPI: a thread in rank 0's process, to which every rank, also rank 0, has a
+// connection. It compares and performs their collectives, forwards their messages and failures, and reports ranks that leave.
+// Meant for small data. It rejects connections that do not know the job's secret, closes the port once all ranks have
+// connected, and never blocks on a socket.
 class Hub {
  public:
   Hub(Socket listener, int ranks, std::string secret, std::chrono::milliseconds deadline);
@@ -33,7 +33,7 @@ class Hub {
     bool reminded = false;
   };
 
-  struct Guest {  // who has not proved which rank it is
+  struct Guest {  // a connection that has not proved yet which rank it is
     FrameConnection connection;
     Sha256 challenge;
     Clock::time_point came;
@@ -62,19 +62,19 @@ class Hub {
   std::vector<int> missing(const CallId& id, const Collective& collective) const;  // world ranks
   bool has_come(int rank) const { return static_cast<bool>(ranks_[static_cast<std::size_t>(rank)]); }
 
-  Socket listener_;  // none once all have come
+  Socket listener_;  // closed once all ranks have connected
   std::string secret_;
   std::chrono::milliseconds deadline_;
   Clock::time_point begin_ = Clock::now();
   std::vector<Guest> guests_;
   std::vector<FrameConnection> ranks_;
-  std::vector<Sha256> proofs_;  // for each rank that has come: that the hub knows the secret
+  std::vector<Sha256> proofs_;  // the hub's proof for each rank that has connected
   std::set<int> left_;
   bool met_ = false;
   bool failed_ = false;
   MembersOfGroups members_;
   std::map<CallId, Collective> collectives_;
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // declared last, since it uses all members above
 };
 
 }  // namespace trireme::comm

@@ -19,8 +19,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds nap{1};
-constexpr std::chrono::seconds hub_patience{2};     // of one who meets, with the hub that gives up first and says why
-constexpr std::chrono::seconds longest_silence{2};  // of a hub to which one has come
+constexpr std::chrono::seconds hub_patience{2};     // beyond the deadline, so that the hub gives up first and sends the reason
+constexpr std::chrono::seconds longest_silence{2};  // of a hub after connecting
 constexpr std::chrono::milliseconds between_visits{100};
 
 Failure failure_of(const Frame& frame) {
@@ -51,8 +51,7 @@ std::optional<Frame> HubLink::await_frame(Clock::time_point end) {
   }
 }
 
-// A hub speaks first. What opens a connection and says nothing, as a proxy does while nobody is behind it, is left for another
-// try.
+// The hub sends first. If a connection opens but nothing arrives, as with a proxy that has no server behind it, tries again.
 std::optional<Frame> HubLink::first_frame(std::chrono::milliseconds deadline) {
   const auto end = Clock::now() + deadline;
   for (;; std::this_thread::sleep_for(between_visits)) {
@@ -89,7 +88,7 @@ void HubLink::meet(std::chrono::milliseconds deadline) {
        .hint = "all ranks need the same MASTER_ADDR, MASTER_PORT, WORLD_SIZE and TRIREME_JOB_SECRET, and each its own RANK"});
 }
 
-// That the hub is gone is found where its frames are taken.
+// Ignores a closed connection, which look() notices.
 void HubLink::send(const FrameHeader& header, std::span<const std::byte> data) {
   const std::lock_guard lock(sending_);
   if (send_frame(connection_.socket(), header, data) || errno != EAGAIN) return;
@@ -153,14 +152,14 @@ void HubLink::take(Frame frame) {
                                                          .name = header.call.name.data()});
       break;
     case FrameKind::failure:
-      node_->claim_relay();  // all are told
+      node_->claim_relay();  // the hub informs all ranks
       if (header.to != place_.rank) node_->claim_report();
       node_->record_failure(failure_of(frame));
       break;
     case FrameKind::farewell:
       if (header.rank >= 0 && header.rank < place_.size) node_->leave(header.rank);
       break;
-    default: break;  // none of the hub's
+    default: break;  // the hub does not send these
   }
   node_->note_change(place_.rank);
   full_fence();
@@ -176,17 +175,17 @@ void HubLink::relay_failure() {
   send(header, bytes_of(first.text));
 }
 
-// A rank that does not return after a failure, of its own or another's.
+// Ends this process if its rank does not return after a failure, its own or another's.
 void HubLink::end_stuck_process() {
   if (!node_->failed()) return;
   const auto now = Clock::now();
   if (!failed_since_) failed_since_ = now;
   if (now - *failed_since_ < grace_ || node_->left(place_.rank)) return;
   const Failure first = node_->failure();
-  // Not by the log: its sink may be where a rank hangs.
+  // Not through the log, since a rank may hang in its sink.
   const std::string text = fmt::format(
       "trireme: rank {} has not returned after the failure of rank {}; this ends its process\n", place_.rank, first.rank);
-  std::fputs(text.c_str(), stderr);  // fmt::print would throw where nobody reads it
+  std::fputs(text.c_str(), stderr);  // fmt::print would throw if stderr is closed
   std::fflush(nullptr);
   std::_Exit(first.exit_code);
 }

@@ -13,7 +13,7 @@
 
 namespace trireme::comm {
 
-// Where the hub is, and who comes.
+// The address of the hub, and the rank that connects to it.
 struct HubPlace {
   std::string address;
   int port = 0;
@@ -22,11 +22,11 @@ struct HubPlace {
   std::string secret = {};  // of the job
 };
 
-// A rank's connection to the hub. A thread takes what arrives: results and messages for the rank to find, and what becomes of
-// the other ranks, which it notes in a NodeControl of this process's own.
+// A rank's connection to the hub. A thread receives the frames: it stores results and messages for the rank, and notes failures
+// and ranks that leave in this process's own NodeControl.
 class HubLink {
  public:
-  HubLink(const HubPlace& place, std::chrono::milliseconds deadline);  // returns when all ranks have come
+  HubLink(const HubPlace& place, std::chrono::milliseconds deadline);  // returns when all ranks have connected
   ~HubLink();
 
   const std::shared_ptr<NodeControl>& node() const { return node_; }
@@ -34,10 +34,10 @@ class HubLink {
 
   using CallId = std::pair<std::uint64_t, std::uint64_t>;  // group, number
   std::optional<Frame> take(const CallId& id);             // the hub's answer
-  std::optional<std::string> missing(const CallId& id);    // ranks that have not made the call, after a long wait
+  std::optional<std::string> missing(const CallId& id);    // the ranks that have not made the call, known after a long wait
   std::shared_ptr<Mailboxes> boxes(std::uint64_t group);
 
-  // Waits until the other ranks have left too, though not for long after a failure. Returns this process's exit code.
+  // Waits until the other ranks have left too, after a failure only for a short time. Returns this process's exit code.
   int finish(RankContext& context, int code);
 
  private:
@@ -51,16 +51,16 @@ class HubLink {
   void end_stuck_process();
 
   HubPlace place_;
-  FrameConnection connection_;       // `thread_` takes what comes from it once all have met
+  FrameConnection connection_;       // `thread_` receives from it once all ranks have connected
   std::chrono::milliseconds grace_;  // for the rank to return after a failure
   std::shared_ptr<NodeControl> node_;
-  std::mutex sending_;  // which waits for room in the socket, up to the deadline
-  std::mutex mutex_;    // of what has arrived
+  std::mutex sending_;  // held by send(), which may wait for room in the socket, up to the deadline
+  std::mutex mutex_;    // guards what has arrived
   std::map<CallId, Frame> answers_;
   std::map<CallId, std::string> missing_;
   std::map<std::uint64_t, std::shared_ptr<Mailboxes>> boxes_;
   std::optional<std::chrono::steady_clock::time_point> failed_since_;
-  std::jthread thread_;  // last: it uses all of the above
+  std::jthread thread_;  // declared last, since it uses all members above
 };
 
 }  // namespace trireme::comm

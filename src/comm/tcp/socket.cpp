@@ -50,7 +50,7 @@ int milliseconds_until(Clock::time_point end) {
   return static_cast<int>(std::clamp<std::chrono::milliseconds>(left, {}, std::chrono::hours(1)).count());
 }
 
-// Without the system's patience of minutes with a host that does not answer.
+// Connects, but waits only until `end`: the system itself would wait minutes for a host that does not answer.
 bool connect_until(const Socket& socket, const addrinfo& to, Clock::time_point end) {
   const int flags = fcntl(socket.descriptor(), F_GETFL);
   fcntl(socket.descriptor(), F_SETFL, flags | O_NONBLOCK);
@@ -72,7 +72,7 @@ Socket try_to_connect(const std::string& address, int port, Clock::time_point en
   for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {
     Socket socket(::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!socket) continue;
-    // The port this end is given may be the one that rank 0 is about to listen on: it shall be able to.
+    // The system may give this end the port on which rank 0 is about to listen; with this option rank 0 still can.
     set(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1);
     if (!connect_until(socket, *one, end)) continue;
     if (!is_connected_to_itself(socket)) return socket;
@@ -145,7 +145,7 @@ bool is_connected_to_itself(const Socket& socket) {
 }
 
 Socket listen_on(int port, const std::string& address) {
-  // Of every address: those of IPv6, which take IPv4 too, else those of IPv4 on a machine that has no other.
+  // For every address: listens on IPv6, which accepts IPv4 too, or else on IPv4 on a machine without IPv6.
   int failure = 0;
   for (const std::string& one : address.empty() ? std::vector<std::string>{"::", "0.0.0.0"} : std::vector{address}) {
     const Addresses addresses = resolve(one, port);

@@ -14,7 +14,7 @@
 namespace trireme::comm {
 namespace {
 
-// The bytes of a call's data that this rank gives.
+// The bytes of a call's data that this rank sends.
 std::span<const std::byte> given(const Call& call, const Members& members) {
   const std::span data(static_cast<const std::byte*>(call.data), call.bytes());
   switch (call.work()) {
@@ -33,7 +33,7 @@ std::span<const std::byte> given(const Call& call, const Members& members) {
   return {};
 }
 
-// Where in a call's data the hub's answer goes.
+// The offset in a call's data at which the hub's answer is stored.
 std::size_t offset_of_result(const Call& call, const Members& members) {
   if (call.work() != CallKind::reduce_scatter) return 0;
   const Range part = part_of(static_cast<std::int64_t>(call.count), members.me, members.size());
@@ -100,7 +100,7 @@ class TcpOperation final : public Operation {
   std::string wait_text() const override {
     return fmt::format("{} of group \"{}\"", describe(call_, id_.second), members_.label);
   }
-  void abandon() noexcept override {}  // only this rank touches its memory
+  void abandon() noexcept override {}  // only this rank accesses its memory
 
  private:
   std::shared_ptr<RankContext> context_;
@@ -151,7 +151,7 @@ class TcpBackend final : public Backend {
   bool on_one_node() const override { return false; }
   std::vector<std::vector<int>> nodes() const override { return scatter_nodes(members_.size(), members_.me).members; }
 
-  // All ranks of this group have made as many calls and groups, so all members of a new one find the same id for it.
+  // All ranks of this group have made the same number of calls, so all members of the new group compute the same id.
   std::shared_ptr<Backend> make_group(const Members& members) override {
     const std::string place = fmt::format("{} {} {}", id_, sequence_, members.ranks.front());
     return make_tcp_group(context_, link_, members, std::hash<std::string>{}(place));

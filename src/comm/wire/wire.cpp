@@ -15,15 +15,15 @@ namespace {
 constexpr std::chrono::microseconds shortest_nap{250};
 constexpr std::chrono::microseconds longest_nap{2000};
 
-// Every look takes the core and part of its cache from a thread that computes: so there are fewer of them where few of the
-// messages under way arrive between two looks. A rank that waits for them looks by itself.
+// Every look takes the core and part of its cache from a thread that computes, so naps get longer if few of the messages arrive
+// between two looks. A rank that waits for messages looks by itself.
 std::chrono::microseconds next_nap(std::chrono::microseconds last, double share_done) {
   if (share_done > 0.25) return std::max(last / 2, shortest_nap);
   return share_done < 0.1 ? std::min(2 * last, longest_nap) : last;
 }
 
-// Asks for short time slices: then Linux (6.12 and later) lets this thread run soon after each nap, although a computing thread
-// keeps the core busy, instead of when that one's slice ends. Elsewhere nothing changes.
+// Requests short time slices: Linux (6.12 and later) then runs this thread soon after each nap even if a computing thread keeps
+// the core busy, instead of at the end of that thread's slice. On other systems nothing changes.
 void ask_for_short_slices() {
 #ifdef SYS_sched_setattr
   struct {
@@ -92,7 +92,7 @@ void Wire::advance() {
 }
 
 void Wire::advance_jobs() {
-  std::exception_ptr refused;  // by the network: no message of any job gets on
+  std::exception_ptr refused;  // an error of the network: no job can advance
   try {
     share_done_ = transport_->test();
   } catch (...) {

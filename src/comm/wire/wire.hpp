@@ -14,17 +14,17 @@
 
 namespace trireme::comm {
 
-// Something that moves between nodes. advance() and stop() are called by whoever has the wire's turn.
+// Work that moves data between nodes. The caller of advance() and stop() must have the wire's turn.
 class WireJob {
  public:
   virtual ~WireJob() = default;
-  virtual bool advance() = 0;        // never waits; true when all is done
-  virtual void stop() noexcept = 0;  // the job will not be advanced again: touches no memory of its user any more
+  virtual bool advance() = 0;        // never waits; true when the job is done
+  virtual void stop() noexcept = 0;  // ends the job: afterwards it accesses no memory of its user
 };
 
-// The calls of a rank's transport take turns here, with other calls of its network library: MPI runs as MPI_THREAD_SERIALIZED.
-// Jobs advance whenever the rank waits or calls progress(), and meanwhile by a thread that sleeps between its looks, so that
-// data move while the rank computes.
+// Serializes the calls of a rank's transport and other calls of its network library, since MPI runs as MPI_THREAD_SERIALIZED: a
+// caller must hold a Turn. Jobs advance whenever the rank waits or calls progress(), and in between by a thread that sleeps
+// between its looks, so that data move while the rank computes.
 class Wire final : public Progress {
  public:
   using Turn = std::unique_lock<std::recursive_mutex>;
@@ -35,11 +35,11 @@ class Wire final : public Progress {
   Wire& operator=(const Wire&) = delete;
 
   [[nodiscard]] Turn take_turn() { return Turn(turn_); }
-  [[nodiscard]] Turn try_turn() { return Turn(turn_, std::try_to_lock); }  // owns nothing while the thread has it
+  [[nodiscard]] Turn try_turn() { return Turn(turn_, std::try_to_lock); }  // false if another thread has the turn
 
-  Transport& transport() { return *transport_; }  // for who has the turn
+  Transport& transport() { return *transport_; }  // to be used with the turn
 
-  // A job that runs until it is done, fails or its ticket goes.
+  // A job that runs until it is done, fails, or its ticket is destroyed.
   class Ticket {
    public:
     Ticket(Wire& wire, std::unique_ptr<WireJob> job);
@@ -47,7 +47,7 @@ class Wire final : public Progress {
     Ticket(const Ticket&) = delete;
     Ticket& operator=(const Ticket&) = delete;
 
-    bool done() const;  // throws what went wrong
+    bool done() const;  // throws the job's failure
 
    private:
     friend class Wire;
@@ -68,7 +68,7 @@ class Wire final : public Progress {
   ProgressMode mode_;
   std::recursive_mutex turn_;
   std::shared_ptr<Transport> transport_;
-  double share_done_ = 1;    // of the messages under way, at the last look
+  double share_done_ = 1;    // the share of messages that were done at the last look
   std::list<Ticket*> jobs_;  // in the order of their start
   std::atomic<int> jobs_under_way_{0};
 

@@ -143,9 +143,9 @@ WireSchedule broadcast_schedule(std::span<const int> peers, int me, int root, Ra
 
 double all_reduce_seconds(Algorithm algorithm, int nodes, double bytes, const LinkModel& link) {
   const double others = nodes - 1;
-  const double least = 2 * bytes * others / nodes;  // bytes a node sends at least
+  const double least = 2 * bytes * others / nodes;  // the least bytes that a node must send
   const bool power_of_two = std::has_single_bit(static_cast<unsigned>(nodes));
-  // A message costs its sender about a tenth of the latency, so many small ones are no longer free.
+  // A message costs its sender about a tenth of the latency, so many small messages have a cost.
   const auto seconds = [&](double steps, double messages, double volume) {
     return steps * link.latency_seconds + messages * 0.1 * link.latency_seconds + volume * link.seconds_per_byte;
   };

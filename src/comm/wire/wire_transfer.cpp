@@ -14,7 +14,7 @@ constexpr int most_active_chunks = 64;
 constexpr std::chrono::seconds patience{2};
 
 int tag_of(std::uint64_t chunk, std::size_t step) {
-  constexpr std::uint64_t chunk_numbers = 1 << 10;  // far more than are under way
+  constexpr std::uint64_t chunk_numbers = 1 << 10;  // far more than may be under way
   constexpr std::uint64_t steps = 1 << 10;
   return static_cast<int>(chunk % chunk_numbers * steps + step % steps);
 }
@@ -51,7 +51,7 @@ void WireTransfer::start_chunks() {
   ++channel_.starting;
 }
 
-// One step of one chunk; true when it is done.
+// Advances the current step of a chunk; true when it is done.
 bool WireTransfer::advance(Chunk& chunk) {
   const WireStep& step = chunk.schedule[chunk.step];
   if (!chunk.started) start(chunk, step);
@@ -100,7 +100,7 @@ void WireTransfer::take(Chunk& chunk, const WireStep& step) {
   chunk.received.clear();
 }
 
-// Receives go to buffers of our own, so only sends still need the caller's memory.
+// Receives write to the transfer's own buffers, so only sends use the caller's memory.
 void WireTransfer::stop() noexcept {
   const auto end = std::chrono::steady_clock::now() + patience;
   bool untouched = true;

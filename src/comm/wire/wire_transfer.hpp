@@ -12,26 +12,26 @@
 
 namespace trireme::comm {
 
-// What the transfers of one group share; used by whoever has the wire's turn.
+// The state that the transfers of one group share; to be used with the wire's turn.
 struct WireChannel {
   Transport* transport = nullptr;
   int channel = 0;               // of the transport
   std::vector<bool> on_my_node;  // by group rank
   int active_chunks = 0;
-  std::uint64_t starting = 1;                 // the call whose chunks may start: all ranks start chunks in one order
-  std::uint64_t chunks = 0;                   // of all calls so far, as every rank counts them
+  std::uint64_t starting = 1;                 // the call that may start chunks: all ranks start chunks in the same order
+  std::uint64_t chunks = 0;                   // the chunks of all calls so far, the same on every rank
   std::uint64_t bytes_sent = 0;               // to ranks of other nodes
   std::vector<std::vector<std::byte>> spare;  // receive buffers of earlier chunks
 };
 
-// The elements of a collective in chunks, each with a schedule of its own. Some chunks are under way at a time, so that one is
-// reduced while others travel.
+// A collective in chunks, each with its own schedule. Several chunks are under way at a time, so that one is reduced while
+// others are sent.
 struct ChunkedSchedule {
   std::uint64_t chunks = 0;  // the same number on all ranks
   std::function<WireSchedule(std::uint64_t chunk)> schedule;
 };
 
-// One call's data on the wire.
+// The transfer of one call's data.
 class WireTransfer {
  public:
   WireTransfer(WireChannel& channel, const Call& call, std::uint64_t sequence, ChunkedSchedule schedule);
@@ -43,7 +43,7 @@ class WireTransfer {
 
  private:
   struct Chunk {
-    std::uint64_t number = 0;  // since the group began
+    std::uint64_t number = 0;  // counted over all calls of the group
     WireSchedule schedule;
     std::size_t step = 0;
     bool started = false;

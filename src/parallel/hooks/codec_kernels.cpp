@@ -18,7 +18,7 @@ void widen(const T* from, float factor, float* to, std::size_t count) {
 void block_to_int8(const float* from, std::int8_t* codes, float& scale, std::size_t count) {
   constexpr float least = 1e-30F;
   float largest = 0;
-  float poison = 0;  // nan where an element is not finite
+  float poison = 0;  // nan if an element is not finite
 #pragma omp simd reduction(max : largest) reduction(+ : poison)
   for (std::size_t i = 0; i < count; ++i) {
     const float magnitude = from[i] < 0 ? -from[i] : from[i];

@@ -23,9 +23,9 @@ struct CodecKernels {
   CastKernels<float16> to_float16;
   CastKernels<bfloat16> to_bfloat16;
 
-  // scales [int8_blocks(count)]: the largest magnitude of a block / 127; nan where an element is not finite.
+  // scales [int8_blocks(count)]: the largest magnitude of a block / 127; nan if an element is not finite.
   void (*to_int8)(const float* from, std::int8_t* codes, float* scales, std::size_t count);
-  void (*add_int8)(const std::int8_t* codes, const float* scales, float* sum, std::size_t count);  // sum += what was coded
+  void (*add_int8)(const std::int8_t* codes, const float* scales, float* sum, std::size_t count);  // sum += decoded values
 };
 
 TRIREME_KERNEL_TABLE(CodecKernels, codec_kernels)

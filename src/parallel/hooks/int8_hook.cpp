@@ -7,8 +7,8 @@
 namespace trireme::parallel {
 namespace {
 
-// The bucket's elements as one row, cut into parts of whole blocks, one for each rank: equal, so the last may be padded. A
-// coded part is its scales, then its codes.
+// Treats the bucket's elements as one row and divides it into equal parts of whole blocks, one for each rank; the last may be
+// padded. A coded part holds its scales, then its codes.
 class Int8Hook final : public CommunicationHook {
  public:
   std::string str() const override { return "int8"; }

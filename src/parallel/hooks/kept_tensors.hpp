@@ -10,7 +10,7 @@
 
 namespace trireme::parallel {
 
-// What a hook keeps from step to step under one name, a tensor for each of some parameters.
+// The tensors that a hook keeps from step to step under one name, one for each of some parameters.
 class KeptTensors {
  public:
   explicit KeptTensors(std::string what) : what_(std::move(what)) {}
@@ -22,13 +22,13 @@ class KeptTensors {
     return entry->second;
   }
 
-  const Tensor<float>* find(const std::string& parameter) const {  // null where nothing is kept
+  const Tensor<float>* find(const std::string& parameter) const {  // null if nothing is kept for it
     const auto entry = tensors_.find(parameter);
     return entry == tensors_.end() ? nullptr : &entry->second;
   }
 
-  // After a gradient that overflowed, whose step all ranks skip: later steps of this parameter know nothing of it. The others
-  // go on with what that step left them.
+  // Zeroes the tensor after a gradient overflowed, so that later steps do not get inf or nan from it. All ranks skip that step;
+  // the tensors of other parameters keep its changes.
   void forget(const std::string& parameter) {
     if (const Tensor<float>* kept = find(parameter)) std::ranges::fill(kept->span(), 0.0F);
   }

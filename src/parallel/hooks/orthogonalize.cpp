@@ -15,7 +15,7 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 }  // namespace
 
 void orthogonalize_columns(const Tensor<float>& matrix) {
-  constexpr double dependent = 1e-6;  // of a column's length: what rounding leaves of one that depends on others
+  constexpr double dependent = 1e-6;  // a column that keeps less than this share of its length depends on the others
   const std::int64_t count = matrix.dim(1);
   const auto rows = static_cast<std::size_t>(matrix.dim(0));
   std::vector<std::vector<double>> columns;

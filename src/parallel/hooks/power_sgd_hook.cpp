@@ -45,13 +45,13 @@ class PowerSgdHook final : public CommunicationHook {
   }
 
   HookTask reduce(GradientBucket& bucket) override {
-    Tensor<float> first({first_numel(bucket)});  // every left factor, then what is sent whole
+    Tensor<float> first({first_numel(bucket)});  // all left factors, then the gradients that are sent whole
     std::vector<Factors> all = factors(bucket, first);
     for (Factors& factors : all) multiply_left(factors);
     copy_whole(bucket, first, true);
     co_await bucket.all_reduce(first.span());
 
-    Tensor<float> second({second_numel(all)});  // every right factor
+    Tensor<float> second({second_numel(all)});  // all right factors
     std::int64_t begin = 0;
     for (Factors& factors : all) {
       orthogonalize_columns(factors.left);
@@ -83,8 +83,8 @@ class PowerSgdHook final : public CommunicationHook {
   }
 
  private:
-  // The leading dims are rows, as many as make rows and columns together the fewest: of a convolution's weight the channels
-  // that it gives.
+  // Leading dims become rows and the others columns, so that rows + columns is smallest. The rows of a convolution's weight are
+  // its output channels.
   static Shape matrix_of(const Shape& shape) {
     Shape best{shape.numel(), 1};
     std::int64_t rows = 1;
@@ -138,7 +138,7 @@ class PowerSgdHook final : public CommunicationHook {
     return all;
   }
 
-  // From here on `error` is the gradient with the last steps' error.
+  // Adds the gradient to `error`, then multiplies.
   static void multiply_left(Factors& factors) {
     float* errors = factors.error.data();
     const float* gradients = factors.gradient.data();
@@ -148,7 +148,7 @@ class PowerSgdHook final : public CommunicationHook {
     ops::matmul(factors.error, factors.right, factors.left);
   }
 
-  // What this rank's gradient lacks in its share of the sum.
+  // Subtracts this rank's share of the approximated sum: `error` keeps the part that was not sent.
   static void keep_error(const Factors& factors, int ranks) {
     float* errors = factors.error.data();
     const float* sums = factors.gradient.data();
@@ -170,7 +170,8 @@ class PowerSgdHook final : public CommunicationHook {
     }
   }
 
-  // A column of zeros, as at first and after gradients of zeros, would stay one.
+  // Fills columns of zeros with random numbers, since power iteration would keep them zero. They are zero at first and after
+  // gradients of zeros.
   void fill_zero_columns(const std::string& name, const Tensor<float>& right) const {
     const std::int64_t rank = right.dim(1);
     for (std::int64_t column = 0; column < rank; ++column) {

@@ -13,8 +13,8 @@
 namespace trireme::parallel {
 namespace {
 
-// A rank's message, in words of 32 bits: for each parameter the kept elements, then their indices; or all elements, where it
-// is sent whole.
+// A rank's message in words of 32 bits: for each parameter the selected elements, then their indices; or all elements of a
+// parameter that is sent whole.
 class TopKHook final : public CommunicationHook {
  public:
   explicit TopKHook(const TopKOptions& options) : options_(options) {}
@@ -101,13 +101,13 @@ class TopKHook final : public CommunicationHook {
     }
   }
 
-  // Of one gradient, by each rank.
+  // The number of elements of a gradient that each rank sends.
   std::ptrdiff_t values_sent(const NamedTensor& gradient, double ratio) const {
     if (errors_.find(gradient.name) == nullptr) return gradient.values.numel();
     return static_cast<std::ptrdiff_t>(kept(gradient.values, ratio));
   }
 
-  // Adds one rank's message about one gradient, whose values end at `end`; returns where it ends.
+  // Adds one rank's message about one gradient. Its elements end at `end`; returns the end of the message.
   template <typename Iterator>
   Iterator add(Iterator message, Iterator end, const NamedTensor& gradient) const {
     float* sum = gradient.values.data();

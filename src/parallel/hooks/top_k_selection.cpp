@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::size_t least_sample = 4096;
 
-// Order of magnitude as integers: the bits of a float without its sign.
+// The bits of a float without its sign, as an integer: ordered as the magnitudes are.
 std::uint32_t magnitude(float value) { return std::bit_cast<std::uint32_t>(value) & 0x7FFF'FFFF; }
 
-// A magnitude that somewhat more than `count` elements reach, probably.
+// A magnitude that probably somewhat more than `count` elements reach.
 std::uint32_t sample_threshold(std::span<const float> values, std::size_t count) {
   const std::size_t stride = std::max<std::size_t>(1, values.size() / std::max(least_sample, values.size() / 100));
   std::vector<std::uint32_t> sample;
@@ -55,7 +55,7 @@ std::vector<std::uint32_t> largest_elements(std::span<const float> values, std::
   const auto last = magnitudes.begin() + static_cast<std::ptrdiff_t>(count) - 1;
   std::ranges::nth_element(magnitudes, last, std::greater());
   const std::uint32_t cut = *last;
-  auto equal = std::count(magnitudes.begin(), last + 1, cut);  // that are among the largest
+  auto equal = std::count(magnitudes.begin(), last + 1, cut);  // how many of the equal ones are selected
   std::erase_if(indices, [&](std::uint32_t index) {
     const std::uint32_t own = magnitude(values[index]);
     return own < cut || (own == cut && equal-- <= 0);

@@ -10,9 +10,9 @@
 
 namespace trireme::parallel {
 
-// Brings flows from stage to stage, and their gradients back. Shapes may change with every micro-batch, yet a receive is posted
-// long before: each flow is announced by a small message, and is expected to look like those of the step before, where these
-// were all alike. One that does not takes another way; what was expected then comes too, and is thrown away.
+// Moves flows from stage to stage, and their gradients back. Shapes may change with every micro-batch, but receives are posted
+// early: a flow is expected to have the layout of the last step's flows, if these were all alike, and a small message announces
+// whether it does. Otherwise it is sent in other messages, and the expected ones are sent too and dropped.
 class FlowTransfers {
  public:
   FlowTransfers(Group ranks, int num_stages, const PlaneDevice& device);
@@ -21,7 +21,7 @@ class FlowTransfers {
 
   // A flow on its way to a stage of this rank.
   struct Arrival {
-    // Whether it is as expected, how many numbers its layout has, and of how many micro-batches it is one.
+    // Whether the flow is as expected, the size of its layout, and the number of micro-batches in the step.
     std::vector<std::int64_t> announced = {0, 0, 0};
     std::vector<nn::FlowPart> expected = {};
     std::vector<Pending> pending = {};
@@ -30,7 +30,7 @@ class FlowTransfers {
   nn::PackedFlow take(int stage, const std::string& name, Arrival& arrival);
   void send(int stage, const std::string& name, const nn::PackedFlow& flow);
 
-  // The gradients of a stage's output, which the rank of the next stage sends, and some numbers with them.
+  // Receives of the gradients of a stage's output, and of `numbers`, from the rank of the next stage.
   std::vector<Pending> expect_gradients(int stage, const std::string& name, std::vector<std::int64_t>& numbers,
                                         const std::vector<nn::FlowPart>& parts) const;
   void send_gradients(int stage, const std::string& name, const std::vector<std::int64_t>& numbers,
@@ -39,11 +39,11 @@ class FlowTransfers {
   const PlaneDevice& device() const { return device_; }  // where flows lie
 
  private:
-  // The flows that go to one stage: both ends see the same ones, and so expect the same.
+  // The flows to one stage. Both ends see the same flows, and so expect the same layout.
   struct Link {
-    std::vector<std::int64_t> layout = {};    // of the first flow of this step
-    bool alike = true;                        // all of this step have it
-    std::vector<std::int64_t> expected = {};  // empty: nothing
+    std::vector<std::int64_t> layout = {};    // of this step's first flow
+    bool alike = true;                        // whether all of this step's flows have it
+    std::vector<std::int64_t> expected = {};  // in this step; empty: none
   };
   void note(Link& link, const std::vector<std::int64_t>& layout);
   int rank_of(int stage) const { return stage % ranks_.size(); }
@@ -54,7 +54,7 @@ class FlowTransfers {
   int num_stages_;
   std::int64_t micro_batches_ = 0;  // of the step
   const PlaneDevice& device_;
-  std::vector<Link> links_;  // by the stage that takes the flow
+  std::vector<Link> links_;  // by the stage that receives the flow
 };
 
 }  // namespace trireme::parallel

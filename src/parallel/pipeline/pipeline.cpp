@@ -13,7 +13,7 @@ namespace {
 
 using Kind = PipelineAction::Kind;
 
-// Of the parts with a gradient type and shape alone.
+// Copies of the parts with a gradient, without memory: only type and shape.
 std::vector<nn::FlowPart> with_gradient(const std::vector<nn::FlowPart>& parts) {
   std::vector<nn::FlowPart> result;
   for (const nn::FlowPart& part : parts) {
@@ -30,7 +30,7 @@ Pipeline::Pipeline(const Group& ranks, std::string schedule, int num_chunks, con
       num_chunks_(num_chunks),
       transfers_(ranks, ranks.size() * num_chunks, store.device()) {
   if (name_.empty()) name_ = num_chunks > 1 ? "interleaved" : "1f1b";
-  make_schedule(ranks.size());  // refuses names and numbers that fit no number of micro-batches
+  make_schedule(ranks.size());  // throws if the name or the chunks are not valid
 }
 
 void Pipeline::require_one_after_the_other() const {
@@ -47,7 +47,7 @@ void Pipeline::make_schedule(int micro_batches) {
       {.name = name_, .num_ranks = ranks_.size(), .num_chunks = num_chunks_, .num_micro_batches = micro_batches});
 }
 
-// One step.
+// The execution of one step.
 class Pipeline::Execution {
  public:
   Execution(Pipeline& pipeline, StagePasses& passes)
@@ -87,15 +87,15 @@ class Pipeline::Execution {
   }
 
  private:
-  // Tensors are held no longer than somebody needs them.
+  // Tensors are released after their last use.
   struct Pass : StagePass {
     bool expects_input = false;
     FlowTransfers::Arrival arrival = {};
     bool is_forwarded = false;
-    std::vector<nn::FlowPart> wanted_gradients = {};  // of the input, without memory
-    std::vector<nn::FlowPart> output_gradients = {};  // with memory once they are on their way
-    bool expects_gradients = false;                   // not yet on their way
-    // With them: the targets of the loss, and for each gradient whether there is one; zeros come where not.
+    std::vector<nn::FlowPart> wanted_gradients = {};  // types and shapes of the input's gradients
+    std::vector<nn::FlowPart> output_gradients = {};  // with memory once their receives are posted
+    bool expects_gradients = false;                   // the receives are still to be posted
+    // Received with the gradients: the targets of the loss, and for each gradient 1 if it arose, 0 if zeros were sent.
     std::vector<std::int64_t> numbers = {};
     std::vector<Pending> gradients_pending = {};
   };
@@ -107,12 +107,13 @@ class Pipeline::Execution {
   Pass& pass_of(const PipelineAction& action) { return pass_of(action.stage, action.micro_batch); }
   bool is_last(int stage) const { return stage == schedule_.num_stages() - 1; }
 
-  // Both ends name a message by the stage that takes it.
+  // Both ends name a message by the stage that receives it.
   static std::string name_of_message(const PipelineAction& taken, std::string_view what) {
     return fmt::format("{} of stage {}, micro-batch {}", what, taken.stage, taken.micro_batch);
   }
 
-  // Their shapes are known after the forward pass; a schedule may announce them before that.
+  // Posts the receives of the output's gradients. Their shapes are known only after the forward pass, while a schedule may ask
+  // for the receives before.
   void post_gradients(const PipelineAction& action, Pass& pass) {
     pass.expects_gradients = false;
     for (nn::FlowPart& part : pass.output_gradients) part = nn::allocate_like(part, transfers().device().memory());
@@ -158,7 +159,7 @@ class Pipeline::Execution {
     pass.tape->suspend();
   }
 
-  // What the next stage knows of this micro-batch.
+  // Takes the gradients and targets of this micro-batch from the next stage.
   void take_gradients(int stage, int micro_batch, Pass& pass) {
     if (is_last(stage)) return;
     if (schedule_.num_ranks == 1) {
@@ -178,7 +179,7 @@ class Pipeline::Execution {
     Pass& pass = pass_of(action);
     take_gradients(stage, micro_batch, pass);
     pass.tape->resume();
-    if (stage < schedule_.num_ranks) model_.listen(*pass.tape);  // nothing of this micro-batch comes later on this rank
+    if (stage < schedule_.num_ranks) model_.listen(*pass.tape);  // the last backward of this micro-batch on this rank
     if (schedule_.splits_backward) pass.tape->split_backward();
     if (is_last(stage)) {
       std::exchange(pass.backward, {})();
@@ -215,8 +216,8 @@ class Pipeline::Execution {
 void Pipeline::run(StagePasses& passes) {
   require(
       !is_running_,
-      "a step of this pipeline failed between two stages, and what these sent each other may still be under way: end the job "
-      "and start it again from a checkpoint");
+      "an earlier step of this pipeline failed, and messages between its stages may still be under way: end the job and start "
+      "it again from a checkpoint");
   make_schedule(passes.num_micro_batches());
   timeline_.clear();
   is_running_ = ranks_.size() > 1;

@@ -13,18 +13,18 @@
 
 namespace trireme::parallel {
 
-// Runs the stages of a rank through the micro-batches of each step, as a schedule says. Transfers go on while the rank
-// computes, and it waits only for what its next forward or backward needs.
+// Runs the stages of a rank for the micro-batches of each step, by a schedule. Transfers overlap the computation; the rank
+// waits only for the data that its next forward or backward needs.
 class Pipeline {
  public:
   // schedule: see ParallelOptions::schedule.
   Pipeline(const Group& ranks, std::string schedule, int num_chunks, const FlatStore& store);
 
-  // Forward and backward of all micro-batches. Gradients are those of one rank that runs the same micro-batches one after the
-  // other, bit for bit (with a split backward pass: see Tape::split_backward).
+  // Runs forward and backward of all micro-batches. Gradients have the same bits as on one rank that runs the micro-batches one
+  // after the other (with a split backward pass: see Tape::split_backward).
   void run(StagePasses& passes);
 
-  // Refuses schedules with which micro-batches overlap in a stage.
+  // Throws if micro-batches overlap in a stage with this schedule.
   void require_one_after_the_other() const;
 
   const std::vector<TimedAction>& timeline() const { return timeline_; }  // DataParallel::timeline
@@ -38,7 +38,7 @@ class Pipeline {
   int num_chunks_;
   FlowTransfers transfers_;
   std::optional<PipelineSchedule> schedule_;  // for the number of micro-batches of the newest step
-  bool is_running_ = false;                   // a step, or one that has failed
+  bool is_running_ = false;                   // a step is running, or has failed
   std::vector<TimedAction> timeline_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 using Kind = PipelineAction::Kind;
 using Actions = std::vector<PipelineAction>;
 
-// What must come before an action in its rank's own list.
+// The action that must come before `action` in its rank's list.
 std::optional<PipelineAction> dependency_of(const PipelineSchedule& schedule, const PipelineAction& action) {
   const auto [kind, stage, micro_batch] = action;
   switch (kind) {
@@ -61,7 +61,7 @@ bool is_receive(const PipelineAction& action) {
   return action.kind == Kind::receive_forward || action.kind == Kind::receive_backward;
 }
 
-// The first stage has none before it, the last one none after it.
+// The first stage exchanges nothing with an earlier one, the last nothing with a later one.
 void check_ends(const PipelineSchedule& schedule, const PipelineAction& action) {
   const bool first = action.kind == Kind::receive_forward || action.kind == Kind::send_backward;
   const bool last = action.kind == Kind::send_forward || action.kind == Kind::receive_backward;
@@ -69,7 +69,7 @@ void check_ends(const PipelineSchedule& schedule, const PipelineAction& action) 
           "schedule {}: {} crosses the end of the pipeline", schedule.name, action.str());
 }
 
-// Gradients of weights are final in the backward pass that a rank's first stage runs last: no other may add to them later.
+// Gradients become final in the last backward pass of the rank's first stage, so no other pass may come after it.
 void check_last(const PipelineSchedule& schedule, int rank) {
   const PipelineAction* backward = nullptr;
   const PipelineAction* last = nullptr;

@@ -21,8 +21,8 @@ Actions gpipe(const PipelineSchedule& schedule, int rank) {
   return actions;
 }
 
-// `ahead` forwards, then forward and backward in turn. The micro-batches of all chunks of a rank are numbered in one row, in
-// which each chunk takes one micro-batch for every rank in its turn.
+// `ahead` forwards, then forward and backward in turn. The passes of a rank are numbered over all chunks: num_ranks
+// micro-batches of the first chunk, the same of the next, and so on.
 Actions one_forward_one_backward(const PipelineSchedule& schedule, int rank, int ahead) {
   const int ranks = schedule.num_ranks;
   const int chunks = schedule.num_chunks;
@@ -49,7 +49,7 @@ Actions interleaved(const PipelineSchedule& schedule, int rank) {
   return one_forward_one_backward(schedule, rank, ahead);
 }
 
-// Rank r puts off r weight gradients, so that all ranks keep equally many activations.
+// Rank r delays r weight gradients, so that all ranks keep the same number of activations.
 Actions zero_bubble(const PipelineSchedule& schedule, int rank) {
   Actions actions;
   for (const PipelineAction& action : one_f_one_b(schedule, rank)) {

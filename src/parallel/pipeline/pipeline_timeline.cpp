@@ -56,7 +56,7 @@ class VirtualTime {
     return schedule_.splits_backward ? stage.backward : stage.backward + stage.weight_gradient;
   }
 
-  // False where it has to wait for a message that is not sent yet.
+  // Performs the action; false if it needs a message that is not sent yet.
   bool step(std::size_t rank, const PipelineAction& action) {
     if (action.kind == Kind::send_forward || action.kind == Kind::send_backward) {
       arrivals_[receipt_of(action)] = now(rank) + transfer_seconds_;

@@ -9,7 +9,7 @@ namespace {
 using Kind = PipelineAction::Kind;
 using Actions = std::vector<PipelineAction>;
 
-// What `from` sends to `to`, as receives.
+// The receives of everything that `from` sends to `to`.
 Actions messages(const PipelineSchedule& schedule, int from, int to) {
   Actions receives;
   for (const PipelineAction& compute : schedule.actions[static_cast<std::size_t>(from)]) {

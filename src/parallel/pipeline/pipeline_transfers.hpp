@@ -6,18 +6,17 @@
 
 namespace trireme::parallel {
 
-// The message that brings what a forward or backward needs; none at the ends of the pipeline, for what comes from the same
-// rank, and for weight gradients.
+// The receive that a forward or backward needs; none at the ends of the pipeline, from the same rank, and for weight gradients.
 std::optional<PipelineAction> receive_of(const PipelineSchedule& schedule, const PipelineAction& compute);
 
-// The message that a forward or backward makes, if any.
+// The send that follows a forward or backward, if any.
 std::optional<PipelineAction> send_of(const PipelineSchedule& schedule, const PipelineAction& compute);
 
-// The receive at the other end of a send, and the rank that posts it.
+// The receive at the other end of a send.
 PipelineAction receipt_of(const PipelineAction& send);
 
-// Gives the lists of forwards, backwards and weight gradients their transfers: a send follows what it sends, a receive is
-// posted before the action ahead of the one that waits for it. Two ranks post receives in the order of the other's sends.
+// Adds transfers to the lists of forwards, backwards and weight gradients. A send follows the action that computes its data; a
+// receive is posted one action before the one that waits for it. Receives from a rank are posted in the order of its sends.
 void add_transfers(PipelineSchedule& schedule);
 
 }  // namespace trireme::parallel

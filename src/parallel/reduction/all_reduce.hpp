@@ -4,7 +4,7 @@
 
 namespace trireme::parallel {
 
-// Every rank gets all sums.
+// Sums gradients by all-reduce: every rank gets all sums.
 class AllReduce final : public BucketReduction {
  public:
   AllReduce(FlatStore& store, const Group& group, ReduceOp op) : BucketReduction(store, group), op_(op) {}

@@ -21,7 +21,7 @@ BucketCuts cut_by_cap(std::span<const std::int64_t> gradient_bytes, std::int64_t
 
 ReductionCost fit_cost(std::span<const CostSample> samples) {
   require(!samples.empty(), "a cost is fitted to at least one sample");
-  // Weighted by 1 / seconds^2, the normal equations of seconds = a + b bytes.
+  // The normal equations of seconds = a + b bytes, weighted by 1 / seconds^2.
   double one = 0;
   double x = 0;
   double xx = 0;
@@ -61,7 +61,7 @@ double exposed_seconds(const BucketCuts& cuts, std::span<const ReadyGradient> gr
     buckets.push_back(bucket);
   }
   std::ranges::stable_sort(buckets, {}, &Ready::seconds);
-  double free = 0;  // when the link is
+  double free = 0;  // the time when the link is free
   double stopped = 0;
   for (const Ready& bucket : buckets) {
     free = std::max(free, bucket.seconds) + cost.seconds(bucket.bytes);
@@ -73,11 +73,11 @@ double exposed_seconds(const BucketCuts& cuts, std::span<const ReadyGradient> gr
 
 BucketCuts solve_buckets(std::span<const ReadyGradient> gradients, const ReductionCost& cost) {
   const std::size_t count = gradients.size();
-  if (cost.stops_compute && count > 0) return {static_cast<int>(count)};  // nothing is hidden: the fewest latencies
+  if (cost.stops_compute && count > 0) return {static_cast<int>(count)};  // nothing overlaps: one bucket has the least latency
   struct Best {
-    double end = std::numeric_limits<double>::max();  // of the reduction of all gradients before this one
+    double end = std::numeric_limits<double>::max();  // when all gradients before this one are reduced
     int buckets = 0;
-    std::size_t first = 0;  // gradient of the last bucket
+    std::size_t first = 0;  // the first gradient of the last bucket
   };
   std::vector<Best> best(count + 1);
   best[0].end = 0;

@@ -9,16 +9,16 @@
 
 namespace trireme::parallel {
 
-// What buckets are tuned for.
+// The case for which buckets are tuned.
 struct TuningCase {
   std::vector<std::int64_t> gradient_bytes;
   std::vector<std::vector<int>> nodes;  // Group::nodes()
 };
 
-// A tuning as a file for later runs: JSON.
+// A result of tuning as the text of a file (JSON) for later runs.
 std::string to_profile(const TuningCase& tuned_for, const BucketTuning& tuning);
 
-// Throws Error{corrupt_file} where the text is no profile, Error{invalid_argument} where it was tuned for another case.
+// Throws Error{corrupt_file} if the text is no profile, Error{invalid_argument} if it was tuned for another case.
 BucketTuning from_profile(std::string_view text, const TuningCase& wanted);
 
 }  // namespace trireme::parallel

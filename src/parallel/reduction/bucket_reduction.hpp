@@ -16,8 +16,8 @@
 
 namespace trireme::parallel {
 
-// The buckets of one step on their way. They are launched in their order, on all ranks alike. Destroying it waits for what is
-// under way.
+// The reductions of one step's buckets. Buckets are launched in the same order on all ranks. The destructor waits for
+// collectives under way.
 class BucketSums {
  public:
   using Wait = std::function<void(Pending& pending)>;
@@ -27,27 +27,27 @@ class BucketSums {
   BucketSums& operator=(const BucketSums&) = delete;
   virtual ~BucketSums() = default;
 
-  // The gradients of the next bucket are final. Starts a part of its reduction; false: call again, there is more.
+  // Starts the reduction of the next bucket, whose gradients are final, or a part of it. False: call it again for the rest.
   virtual bool launch() = 0;
 
-  // Goes on with what has begun. Never waits.
+  // Advances the reductions that have begun. Never waits.
   virtual void advance() {}
 
-  // All buckets are launched. Goes on until what is left ends without this rank doing more for it.
+  // Call it when all buckets are launched. Works until the remaining collectives need nothing more from this rank.
   virtual void finish(const Wait& /*wait*/) {}
 
-  // Of a bucket that was launched: the ranges of the store in which this rank gets the sums over the replicas, ascending, and
-  // whether those of one of them are there.
+  // For a launched bucket: the ranges of the store, ascending, in which this rank gets the sums over the replicas, and whether
+  // the sums of one range are there.
   virtual std::span<const Range> held(std::size_t bucket) const = 0;
   virtual bool is_done(std::size_t bucket, std::size_t range) = 0;
   virtual void wait_for(std::size_t bucket, std::size_t range, const Wait& wait) = 0;
 
-  // Several ranks may hold the same sums of a bucket. This one alone counts them.
+  // Whether this rank adds its sums of the bucket to the norm. Of all ranks that hold the same sums, one does.
   virtual bool counts(std::size_t bucket) const = 0;
 };
 
-// How the gradients of buckets are summed over the replicas, and which of the sums a rank gets. One of three, chosen when
-// DataParallel is made: AllReduce, ReduceScatter, HookedReduction.
+// Sums the gradients of buckets over the replicas and decides which sums each rank gets. There are three: AllReduce,
+// ReduceScatter and HookedReduction; DataParallel chooses one when it is made.
 class BucketReduction {
  public:
   BucketReduction(FlatStore& store, const Group& group) : store_(store), group_(group) {}
@@ -55,24 +55,24 @@ class BucketReduction {
   BucketReduction& operator=(const BucketReduction&) = delete;
   virtual ~BucketReduction() = default;
 
-  // The step with this number and these buckets, which stay as they are until it ends.
+  // Begins the step with this number. The buckets must not change until it ends.
   virtual std::unique_ptr<BucketSums> begin_step(std::span<const Bucket> buckets, std::int64_t number) = 0;
 
-  // What this rank updates; null where every rank updates all.
+  // The shard that this rank updates; null if every rank updates all parameters.
   virtual std::shared_ptr<Shard> shard() const { return nullptr; }
 
-  // Every rank gets all sums of the last step. Collective.
+  // Gathers all sums of the last step on every rank. Collective.
   virtual void gather() {}
 
-  // Of a hook: what it keeps from step to step, whether it is on, and what it has sent to other nodes.
+  // For a hook: its state, the decision to compress, and the bytes sent to other nodes.
   virtual std::vector<NamedTensor> hook_state() const { return {}; }
   virtual std::optional<CompressionDecision> compression_decision() const { return {}; }
   virtual std::uint64_t hook_bytes_sent() const { return 0; }
 
-  // Starts a reduction of any range, without a hook.
+  // Starts a reduction of a range, without a hook.
   virtual Pending start(const Range& range, std::string_view name) = 0;
 
-  // Seconds of one of so many bytes, anywhere in the gradients, which nobody needs between steps. Collective.
+  // The seconds of one reduction of so many bytes, without a hook. Overwrites gradients, so call it between steps. Collective.
   double time(std::int64_t bytes);
 
  protected:

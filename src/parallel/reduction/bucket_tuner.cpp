@@ -13,11 +13,11 @@
 namespace trireme::parallel {
 namespace {
 
-constexpr int first_steps = 2;  // memory and cuts are made
+constexpr int first_steps = 2;  // not measured: they allocate memory and order the buckets
 constexpr int observed_steps = 3;
-constexpr int rounds = 5;  // of live steps with each candidate
+constexpr int rounds = 5;  // steps with each candidate
 constexpr int trials = 3;
-constexpr double long_trial = 0.1;  // seconds: on so slow a link larger ones tell nothing more
+constexpr double long_trial = 0.1;  // seconds: after so long a trial no larger sizes are tried
 constexpr double noise = 0.99;      // less than this share of the time of the initial cuts counts as faster
 
 constexpr std::int64_t mib = 1 << 20;
@@ -96,7 +96,7 @@ void BucketTuner::load_profile() {
   if (!result_) require_writable_profile();
 }
 
-// Before the first step, not after those that tune.
+// Called before the first step, so that tuning does not end with a file that can't be written.
 void BucketTuner::require_writable_profile() const {
   group_.agree(
       [this] {
@@ -107,7 +107,7 @@ void BucketTuner::require_writable_profile() const {
       "try the bucket profile");
 }
 
-// What was found is used all the same where it can't be written.
+// If the file can't be written, the result is used all the same.
 void BucketTuner::save_profile() {
   std::string failure;
   if (group_.rank() == 0) {
@@ -125,7 +125,7 @@ void BucketTuner::save_profile() {
   result_->text += (result_->text.empty() ? "" : "; ") + failure;
 }
 
-// All ranks must solve and decide the same.
+// The elementwise maximum over the ranks with copies, so that all of them decide alike.
 std::vector<double> BucketTuner::slowest(std::vector<double> seconds) const {
   copies_.all_reduce(std::span(seconds), ReduceOp::max, "bucket tuning").wait_on_host();
   return seconds;

@@ -12,28 +12,28 @@
 
 namespace trireme::parallel {
 
-// Finds the buckets of one training run in its first steps: notes when gradients are final, times reductions on the group's
-// links, solves for the cuts with the least exposed time, then lets the live steps decide between it and some fixed caps. All
-// ranks go through the same steps and decide the same. With a profile it starts with what an earlier run has found for the same
-// case, or else leaves there what it finds.
+// Finds the buckets of a run in its first steps: notes when gradients are final, times reductions on the group's links, solves
+// for the cuts with the least exposed time, then compares these with some fixed caps by the time of real steps. All ranks
+// decide the same. A profile that an earlier run wrote for the same case is used without tuning; otherwise the result is
+// written to it.
 class BucketTuner {
  public:
-  // Seconds of one reduction of so many bytes, anywhere in the gradients. Collective.
+  // Returns the seconds of one reduction of so many bytes of gradients. Collective.
   using Trial = std::function<double(std::int64_t bytes)>;
 
-  // `copies`: the ranks of `group` and all others that hold copies of the same parameters; they decide alike. `profile`: a file
-  // that rank 0 reads and writes; none where empty.
+  // `copies`: all ranks that hold copies of the same parameters, including `group`; they decide alike. `profile`: a file that
+  // rank 0 reads and writes; empty: none.
   BucketTuner(const Group& group, const Group& copies, std::vector<std::int64_t> gradient_bytes, BucketCuts initial,
               std::string profile);
 
-  // Before each step: the cuts for it; nothing where it stays. Collective.
+  // Call it before each step: the cuts for the step; nothing if they do not change. Collective.
   std::optional<BucketCuts> next_cuts(const Trial& trial);
 
-  // During a step: when its last micro-batch starts, when gradients are final, when all is reduced.
+  // Call these during a step: when its last micro-batch starts, when a gradient is final, and when all gradients are reduced.
   void begin();
   void final(std::size_t gradient);
   void end();
-  void give_up();  // the step that next_cuts() began counts for nothing
+  void give_up();  // discards the step that next_cuts() began
 
   const std::optional<BucketTuning>& result() const { return result_; }
 
@@ -48,7 +48,7 @@ class BucketTuner {
   void require_writable_profile() const;
   void save_profile();
   void make_candidates(const Trial& trial);
-  std::vector<double> slowest(std::vector<double> seconds) const;  // of all ranks with copies, each
+  std::vector<double> slowest(std::vector<double> seconds) const;
   BucketCuts decide();
 
   Group group_;
@@ -56,7 +56,7 @@ class BucketTuner {
   std::vector<std::int64_t> bytes_;
   BucketCuts initial_;
   std::string profile_;
-  std::string refusal_;  // why the profile was not taken
+  std::string refusal_;  // why the profile was not used
   int step_ = 0;
   Stopwatch since_begin_;
   std::vector<std::vector<double>> ready_;  // by observed step, by gradient

@@ -32,7 +32,7 @@ std::vector<int> Buckets::trainable() const {
   return parameters;
 }
 
-// Of ranks on a tensor axis the largest part: what all of them hold goes into the same buckets.
+// The maximum over the ranks of a tensor axis, so that all of them cut the same buckets.
 std::vector<std::int64_t> Buckets::parameter_bytes(const ProcessMesh& mesh) const {
   FlatStore& store = replicas_.store;
   std::vector<std::int64_t> bytes;
@@ -43,7 +43,7 @@ std::vector<std::int64_t> Buckets::parameter_bytes(const ProcessMesh& mesh) cons
   return bytes;
 }
 
-// How sums are made and where they go; and the blocks. A slice never lies in two buckets.
+// Chooses the reduction and makes the blocks, so that a slice never lies in two buckets.
 void Buckets::choose_reduction(const ProcessMesh& mesh, const BucketSettings& settings) {
   FlatStore& store = replicas_.store;
   const std::vector<std::int64_t> bytes = parameter_bytes(mesh);
@@ -97,8 +97,8 @@ void Buckets::make(const BucketCuts& cuts) {
   order();
 }
 
-// Reductions start in the order of the buckets. Until the first step is done that is the store's order, and where the step is
-// sharded it stays so.
+// Sorts the buckets by when they are complete. They stay in the order of the store during the first step, and always if the
+// step is sharded.
 void Buckets::order() {
   const auto complete = [this](const Bucket& bucket) {
     std::int32_t last = 0;
@@ -122,7 +122,7 @@ void Buckets::agree_on_ready_order() {
 }
 
 void Buckets::start_tuning(const BucketCuts& initial, const std::string& profile, const ProcessMesh& mesh) {
-  // The ranks of a tensor axis hold copies of some parameters, whose gradients are to be reduced alike.
+  // The ranks of a tensor axis hold copies of some parameters, so they need the same buckets.
   const Group copies = mesh.tensor().size() == 1
                            ? replicas_.group
                            : mesh.world().split(mesh.pipeline().rank(), mesh.world().rank(), "bucket tuning");

@@ -18,7 +18,7 @@
 
 namespace trireme::parallel {
 
-// ParallelOptions::buckets and what else decides how gradients are summed.
+// ParallelOptions::buckets, and the other options that decide how gradients are summed.
 struct BucketSettings {
   std::int64_t bytes;
   std::int64_t first_bytes;
@@ -28,17 +28,18 @@ struct BucketSettings {
   std::string profile = {};
 };
 
-// The trainable gradients of a model, cut into buckets, and how these are summed over the replicas. The cut may change between
-// steps: it follows the order in which gradients become final, and what tuning finds.
+// The trainable gradients of a model in buckets, and their reduction over the replicas. The buckets may change between steps,
+// by the order in which gradients become final and by tuning.
 class Buckets {
  public:
-  // Collective. It decides what this rank updates, see reduction().shard().
+  // Decides what this rank updates, see reduction().shard(). Collective.
   Buckets(const Replicas& replicas, const ProcessMesh& mesh, const BucketSettings& settings);
 
-  // The buckets of the step with this number, none of them begun. Collective.
+  // Begins the step with this number; no bucket is launched yet. Collective.
   std::unique_ptr<BucketSums> begin_step(std::int64_t number, int micro_batches);
 
-  // In a step: its last backward pass begins, a gradient is final, all is reduced.
+  // Call these in a step: when its last backward pass begins, when a gradient is final, when all gradients are reduced, and
+  // when the step is given up.
   void begin_last_micro_batch();
   void note_final(int parameter);
   void end_step();
@@ -52,7 +53,7 @@ class Buckets {
   std::optional<BucketTuning> tuning() const { return tuner_ ? tuner_->result() : std::nullopt; }
 
  private:
-  enum class ReadyOrder : std::uint8_t { unknown, noted, agreed };  // noted: by a step that is done
+  enum class ReadyOrder : std::uint8_t { unknown, noted, agreed };  // noted: a finished step has noted it
 
   std::vector<int> trainable() const;
   std::vector<std::int64_t> parameter_bytes(const ProcessMesh& mesh) const;
@@ -65,15 +66,15 @@ class Buckets {
   const Replicas& replicas_;
   MicroBatchSum micro_batches_;
   std::unique_ptr<BucketReduction> reduction_;
-  std::vector<ShardMap::Block> blocks_;    // the trainable parameters; a bucket is some neighbouring blocks
-  std::vector<std::int64_t> block_bytes_;  // of the rank of the tensor axis that has most
-  std::vector<std::size_t> block_of_;      // by parameter; of those that are trainable
+  std::vector<ShardMap::Block> blocks_;    // the trainable parameters; a bucket is one or more neighbouring blocks
+  std::vector<std::int64_t> block_bytes_;  // the maximum over the ranks of the tensor axis
+  std::vector<std::size_t> block_of_;      // by parameter, for trainable ones
   std::vector<Bucket> buckets_;
-  std::vector<std::size_t> bucket_of_;  // by parameter; of those that are trainable
+  std::vector<std::size_t> bucket_of_;  // by parameter, for trainable ones
   ReadyOrder ready_order_ = ReadyOrder::unknown;
-  std::vector<std::int32_t> ready_position_;  // by parameter: how many gradients were final before its, in that step
-  std::int32_t finals_ = 0;                   // of this step
-  std::unique_ptr<BucketTuner> tuner_;        // null where nothing is tuned
+  std::vector<std::int32_t> ready_position_;  // by parameter: how many gradients were final before its own, in the first step
+  std::int32_t finals_ = 0;                   // final gradients in this step
+  std::unique_ptr<BucketTuner> tuner_;        // null without tuning
 };
 
 }  // namespace trireme::parallel

@@ -12,7 +12,7 @@
 namespace trireme::parallel {
 namespace {
 
-constexpr std::int64_t after_warmup = std::int64_t{1} << 40;  // a step
+constexpr std::int64_t after_warmup = std::int64_t{1} << 40;  // the number of a step after any warm-up
 constexpr int dense_trials = 3;
 
 }  // namespace
@@ -25,7 +25,7 @@ Compression::Compression(FlatStore& store, const Group& group, const Group& mode
           name_of(store.dtype()));
   require(options.start >= 0, "compression starts at step 0 or later, got {}", options.start);
   require(!hook().indispensable() || options.start == 0,
-          "compression {} changes what the optimizer does, so it starts at step 0, not {}", name, options.start);
+          "compression {} takes part in the optimizer's work, so it starts at step 0, not {}", name, options.start);
   require(hook().max_exchanges() > 0, "compression {} says that it awaits {} exchanges; it needs one at least", name,
           hook().max_exchanges());
   const bool one_node = options.between == CompressionBetween::nodes && group.on_one_node();
@@ -94,7 +94,7 @@ CompressionDecision Compression::decide(std::span<const Bucket> buckets, const D
     for (const Bucket& bucket : buckets) seconds[0] += dense.seconds(static_cast<double>(bucket.range.count() * element));
     seconds[1] = measure_compressed(buckets);
   }
-  // Of a pipeline the slowest stage counts, since the others wait for it.
+  // The slowest stage of a pipeline counts, since the others wait for it.
   const std::vector<double> slowest = largest({seconds[0], seconds[1], dense.latency_seconds, dense.seconds_per_byte});
   CompressionDecision decision;
   decision.dense_seconds = slowest[0];
@@ -109,7 +109,7 @@ CompressionDecision Compression::decide(std::span<const Bucket> buckets, const D
   return decision;
 }
 
-// From sizes that are quick on any link.
+// Fits the cost to reductions of sizes that are quick on any link.
 ReductionCost Compression::measure_dense(std::int64_t most_bytes, const DenseTrial& trial) const {
   std::vector<CostSample> samples;
   std::vector<double> slowest;
@@ -125,12 +125,12 @@ ReductionCost Compression::measure_dense(std::int64_t most_bytes, const DenseTri
   return fit_cost(samples);
 }
 
-// The hook in earnest, on noise; what it keeps is then as before. Between steps nobody needs the gradients.
+// Runs the hook on random gradients, then restores its state. Between steps the gradients' memory is free.
 double Compression::measure_compressed(std::span<const Bucket> buckets) {
   std::vector<Tensor<float>> before;
   for (const NamedTensor& kept : hook().state()) before.push_back(kept.values.clone());
   double best = 0;
-  for (int attempt = 0; attempt < 2; ++attempt) {  // the first makes memory and plans
+  for (int attempt = 0; attempt < 2; ++attempt) {  // the first one allocates memory and makes plans
     fill_gradients(buckets);
     group_.barrier("cost of compressed gradients");
     const Stopwatch stopwatch;

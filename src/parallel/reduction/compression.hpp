@@ -14,18 +14,18 @@
 
 namespace trireme::parallel {
 
-// The hook of a DataParallel: whether it is on in a step, and what its buckets need.
+// The hook of a DataParallel: decides whether a step is compressed, and has what the step's buckets need.
 class Compression {
  public:
-  // Seconds of one dense reduction of so many bytes, anywhere in the gradients. Collective.
+  // Returns the seconds of one reduction without compression of so many bytes of gradients. Collective.
   using DenseTrial = std::function<double(std::int64_t bytes)>;
 
-  // Collective. `group`: the replicas; `model`: all ranks that hold parts of the model, which decide alike; `parameters`: the
-  // trainable ones, in the order of the store; `sharded`: their owners update them.
+  // `group`: the replicas; `model`: all ranks of the model, which decide together; `parameters`: the trainable ones, in the
+  // order of the store; `sharded`: only their owners update them. Collective.
   Compression(FlatStore& store, const Group& group, const Group& model, std::span<const int> parameters,
               const CompressionOptions& options, bool sharded);
 
-  // Whether the step with this number, which begins now, is compressed. Collective at the first one that should be.
+  // Begins the step with this number and returns whether it is compressed. Collective at the first step that may be.
   bool begin_step(std::span<const Bucket> buckets, std::int64_t number, const DenseTrial& trial);
 
   const std::optional<CompressionDecision>& decision() const { return decision_; }
@@ -36,14 +36,14 @@ class Compression {
     return parallel::owned_ranges(store_, parameters, owner_of_);
   }
 
-  // Whether all ranks of a node get the sums of a bucket. A tied parameter's they do, since ranks of another stage may have
-  // other owners.
+  // Whether all ranks of a node get the sums of a bucket. This is so without sharding, and for a tied parameter, which may have
+  // other owners in another stage.
   bool shares_gradients(const Bucket& bucket) const;
 
-  // Whether this rank, of all that get the same sums of a bucket, is the one that counts them.
+  // See BucketSums::counts.
   bool counts(const Bucket& bucket) const;
 
-  // What owners update, where they do; null where every rank updates all.
+  // The parameters that owners update; null if every rank updates all.
   const std::shared_ptr<OwnerShard>& shard() const { return shard_; }
   std::int64_t step() const { return step_ - options_.start; }  // since compression began
   FlatStore& store() const { return store_; }
@@ -51,7 +51,7 @@ class Compression {
 
  private:
   CompressionDecision decide(std::span<const Bucket> buckets, const DenseTrial& trial);
-  std::vector<double> largest(std::vector<double> values) const;  // of the ranks of the model, each
+  std::vector<double> largest(std::vector<double> values) const;  // the elementwise maximum over the ranks of the model
   ReductionCost measure_dense(std::int64_t most_bytes, const DenseTrial& trial) const;
   double measure_compressed(std::span<const Bucket> buckets);
   void fill_gradients(std::span<const Bucket> buckets);
@@ -60,11 +60,11 @@ class Compression {
   Group group_;
   Group model_;
   CompressionOptions options_;
-  std::shared_ptr<CommunicationHook> hook_;  // this one's own
+  std::shared_ptr<CommunicationHook> hook_;
   HookGroups groups_;
   std::vector<int> owner_of_;  // by parameter
-  std::int64_t step_ = 0;      // that runs, or was the last
-  bool exchanges_;             // between some of the replicas
+  std::int64_t step_ = 0;      // the number of the current or last step
+  bool exchanges_;             // whether there are gradients to exchange between nodes (or ranks)
   std::shared_ptr<OwnerShard> shard_;
   std::optional<CompressionDecision> decision_;
 };

@@ -9,18 +9,18 @@
 
 namespace trireme::parallel {
 
-// The norm of a step's reduced gradients. Where the step is sharded, ranks have different ones and add up their squares; so do
-// parts of a model. Replicas that hold the whole model have the same gradients.
+// The norm of a step's reduced gradients. In a sharded step, and if ranks hold parts of the model, ranks have different
+// gradients and add up their squares. Replicas that hold the whole model have the same gradients and need not.
 class GradientNorm {
  public:
   explicit GradientNorm(const Replicas& replicas) : replicas_(replicas), squares_(replicas.has_fixed_bits()) {}
 
-  // Of a sharded step: takes this rank's part of each slice as soon as it is reduced, while it lies in the cache. A GPU would
-  // make the host wait for the backward pass, so there it is at the end. `wait`: takes all.
+  // In a sharded step: adds the squares of this rank's part of each slice as soon as it is reduced, while it is in the cache.
+  // With a GPU the host would have to wait for the backward pass, so there it happens at the end. `wait`: waits for all.
   void take_reduced(LaunchedBuckets& launched, const TiedSums& tied, bool wait);
 
-  // All buckets are launched. Takes all gradients at once: before the summary where ranks hold parts of the model, after it
-  // where all of them have the same.
+  // Otherwise, when all buckets are launched: add the squares of all gradients at once. Before the summary if ranks hold parts
+  // of the model, after it if all ranks have the same gradients.
   void take_before_summary(LaunchedBuckets& launched);
   void take_after_summary();
 
@@ -32,7 +32,7 @@ class GradientNorm {
 
   const Replicas& replicas_;
   SquareSum squares_;
-  // Of a sharded step: the ranges before this one are taken.
+  // In a sharded step: the first range whose squares are not added yet.
   std::size_t next_bucket_ = 0;
   std::size_t next_range_ = 0;
 };

@@ -7,7 +7,7 @@
 namespace trireme::parallel {
 namespace {
 
-constexpr std::int64_t small = 1 << 14;  // elements that are not worth a broadcast of their own
+constexpr std::int64_t small = 1 << 14;  // fewer elements than this are not worth their own broadcast
 
 }  // namespace
 
@@ -27,7 +27,7 @@ HookGroups make_hook_groups(const Group& group, CompressionBetween between, int 
     }
   }
   for (int number = 0; number < max_exchanges; ++number) {
-    const int color = std::min(result.place, result.owners);  // those beyond the owners stay out
+    const int color = std::min(result.place, result.owners);  // ranks that own nothing get a group of their own
     result.exchanges.push_back(group.split(color, group.rank(), fmt::format("compressed gradients, exchange {}", number + 1)));
   }
   return result;

@@ -33,7 +33,7 @@ bool HookedBuckets::launch() {
 
 bool HookedBuckets::go_on() {
   bool moved = false;
-  int reached = done;  // by the bucket before
+  int reached = done;  // the level that the previous bucket has reached
   for (HookedBucket& bucket : under_way_) {
     while (go_on(bucket, reached)) moved = true;
     reached = bucket.started;
@@ -55,7 +55,7 @@ bool HookedBuckets::go_on(HookedBucket& bucket, int reached) {
   return true;
 }
 
-// Until it needs its next exchange, or is done: null.
+// Runs the hook to its next exchange; null when it is done.
 Exchange* HookedBuckets::run_hook(HookedBucket& bucket) {
   try {
     if (bucket.started == summed && !bucket.own.gradients().empty()) bucket.task = compression_.hook().reduce(bucket.own);

@@ -10,16 +10,16 @@
 
 namespace trireme::parallel {
 
-// A step that is compressed: buckets are summed within each node, go through the hook's exchanges by the owners of their
-// parameters, and are shared within each node, unless the owner alone updates. The levels of different buckets overlap; each
-// level starts the buckets in their order, so that all ranks call the collectives of its group alike.
+// The buckets of a compressed step. A bucket passes several levels: it is summed within each node, the owners of its parameters
+// run the hook's exchanges, and the sums are shared within each node unless only the owner updates. Different buckets may be on
+// different levels at once; each level takes the buckets in order, so that all ranks call its collectives in the same order.
 class HookedBuckets final : public BucketSums {
  public:
   HookedBuckets(Compression& compression, std::span<const Bucket> buckets, std::int64_t step)
       : compression_(compression), buckets_(buckets), step_(step) {}
 
   bool launch() override;
-  void advance() override { go_on(); }  // runs the hook where its exchange is done
+  void advance() override { go_on(); }  // also runs hooks whose exchange is done
   void finish(const Wait& wait) override;
   std::span<const Range> held(std::size_t bucket) const override { return held_[bucket]; }
   bool is_done(std::size_t bucket, std::size_t /*range*/) override { return num_done() > bucket; }
@@ -27,7 +27,7 @@ class HookedBuckets final : public BucketSums {
   bool counts(std::size_t bucket) const override { return compression_.counts(buckets_[bucket]); }
 
  private:
-  // What a bucket can start next, or has under way; between these two lie the exchanges.
+  // The levels of a bucket. Exchange n is level n, between summed and shared.
   static constexpr int summed = 0;
   static constexpr int shared = 1 << 20;
   static constexpr int done = shared + 1;
@@ -36,19 +36,19 @@ class HookedBuckets final : public BucketSums {
     HookedBucket(GradientBucket its_own, Range its_range, std::vector<OwnedRange> shared_ranges)
         : own(std::move(its_own)), range(its_range), to_share(std::move(shared_ranges)) {}
 
-    GradientBucket own;                // the gradients that this rank owns
+    GradientBucket own;                // the bucket's gradients that this rank owns
     Range range;                       // of the store
-    std::vector<OwnedRange> to_share;  // within the node
+    std::vector<OwnedRange> to_share;  // to be broadcast within the node
     std::optional<HookTask> task;
     int next = summed;
     int started = -1;
     Exchange* exchange = nullptr;
-    std::vector<Pending> pending;  // within the node
+    std::vector<Pending> pending;  // collectives within the node
   };
-  // So many of the first buckets are reduced.
+  // The buckets before this number are reduced.
   std::size_t num_done() const { return held_.size() - under_way_.size(); }
 
-  bool go_on();  // whether anything did
+  bool go_on();  // returns whether any bucket advanced
   bool go_on(HookedBucket& bucket, int reached);
   int find_next(HookedBucket& bucket);
   Exchange* run_hook(HookedBucket& bucket);
@@ -61,8 +61,8 @@ class HookedBuckets final : public BucketSums {
   std::span<const Bucket> buckets_;
   std::int64_t step_;
   std::vector<std::vector<Range>> held_;  // by bucket, of those launched
-  std::deque<HookedBucket> under_way_;    // those not done, and what came after the first of them
-  bool failed_ = false;                   // the hook has: nothing can go on
+  std::deque<HookedBucket> under_way_;    // from the first bucket that is not done on
+  bool failed_ = false;                   // the hook has thrown: no bucket advances any more
 };
 
 }  // namespace trireme::parallel

@@ -5,8 +5,8 @@
 
 namespace trireme::parallel {
 
-// A communication hook makes the sums; steps that are not compressed are all-reduced. Every rank gets all sums, or where the
-// step is sharded those that it owns.
+// Sums gradients by a communication hook, or by all-reduce in steps that are not compressed. Every rank gets all sums; in a
+// compressed, sharded step only those that it owns.
 class HookedReduction final : public BucketReduction {
  public:
   // Collective; see Compression.

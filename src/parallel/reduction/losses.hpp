@@ -11,23 +11,23 @@
 
 namespace trireme::parallel {
 
-// What the micro-batches of a step add to its loss on this rank.
+// The losses of a step's micro-batches on this rank.
 class Losses {
  public:
-  void add(MicroBatchLoss loss, std::int64_t nominal_targets);                       // in a pipeline on the last stage alone
-  void add_of_stage(MicroBatchLoss loss) { of_stages_.push_back(std::move(loss)); }  // on others: what layers add
+  void add(MicroBatchLoss loss, std::int64_t nominal_targets);                       // in a pipeline only on the last stage
+  void add_of_stage(MicroBatchLoss loss) { of_stages_.push_back(std::move(loss)); }  // on others: losses of layers
 
-  std::int64_t num_micro_batches() const { return static_cast<std::int64_t>(added_.size()); }  // that have a loss here
+  std::int64_t num_micro_batches() const { return static_cast<std::int64_t>(added_.size()); }  // with a loss on this rank
   std::int64_t targets() const { return targets_; }                                            // of a micro-batch
 
-  void read();  // the host waits for them
+  void read();  // reads all losses; the host waits for a GPU
   bool are_finite() const;
 
-  // Adds them to `totals`, which lie on the device, while the host goes on.
+  // Adds the losses to `totals` on the device; the host does not wait.
   void add_to(StepTotals* totals, const PlaneDevice& device) const;
 
-  // The ranks add them up. Error{invalid_argument} on all of them where some lack a loss, or where their micro-batches are of
-  // different sizes.
+  // Adds a field by which the ranks add up their losses. Reading it throws Error{invalid_argument} on all ranks if some have no
+  // loss, or if their micro-batches differ in size.
   void add_to(SummaryFields& fields, const SummaryGroup& ranks, StepSummary& summary) const;
 
  private:
@@ -35,7 +35,7 @@ class Losses {
 
   std::vector<MicroBatchLoss> added_;  // by micro-batch
   std::vector<MicroBatchLoss> of_stages_;
-  std::vector<double> sums_;  // of both, once they are read
+  std::vector<double> sums_;  // added_, then of_stages_, after read()
   double target_weight_ = 0;
   std::int64_t targets_ = 0;
 };

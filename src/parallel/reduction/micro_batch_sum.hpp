@@ -9,25 +9,25 @@
 
 namespace trireme::parallel {
 
-// How the gradients of a step's micro-batches are added, on this rank and over the ranks. Plain: each contribution is added
-// where the sum lies. Under fixed bits those of 2^k micro-batches, one after the other, in the tree of ReduceOp::fixed_sum:
-// like a binary counter it keeps the sum of each complete subtree, at most k planes.
+// Adds the gradients of a step's micro-batches on this rank. Without fixed bits each contribution is added to the store's
+// gradients directly. Under fixed bits the gradients of 2^k micro-batches are added in the tree of ReduceOp::fixed_sum: like a
+// binary counter it keeps the sum of each complete subtree, in at most k planes.
 class MicroBatchSum {
  public:
-  // fixed_micro_batches: of a rank under fixed bits; 0: plain.
+  // fixed_micro_batches: micro-batches of a rank under fixed bits; 0: no fixed bits.
   MicroBatchSum(FlatStore& store, int fixed_micro_batches)
       : store_(store), fixed_micro_batches_(fixed_micro_batches), planes_(store) {}
 
   bool fixed_bits() const { return fixed_micro_batches_ > 0; }
 
-  // A step of so many micro-batches begins.
+  // Begins a step of so many micro-batches.
   void begin_step(int micro_batches);
 
-  // Before each micro-batch but the first. Under fixed bits the store's gradients are those of the one before, and the store is
-  // then ready for the next one.
+  // Call it before each micro-batch except the first. Under fixed bits it keeps the gradients of the last micro-batch and
+  // prepares the store for the next.
   void begin_next();
 
-  // The last micro-batch's gradients in this range are final; they become the sum of all.
+  // Replaces the gradients of the last micro-batch in this range, which are final, by the sum of all micro-batches.
   void complete(const Range& range);
 
  private:
@@ -35,10 +35,10 @@ class MicroBatchSum {
 
   FlatStore& store_;
   int fixed_micro_batches_;
-  unsigned added_ = 0;  // micro-batches
+  unsigned added_ = 0;  // micro-batches so far
   OwnedPlanes planes_;  // by level: sums of 2^level micro-batches
 };
 
-double tree_sum(std::span<const double> values);  // in the same tree
+double tree_sum(std::span<const double> values);  // adds in the same tree
 
 }  // namespace trireme::parallel

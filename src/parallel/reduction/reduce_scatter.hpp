@@ -5,7 +5,7 @@
 
 namespace trireme::parallel {
 
-// Every rank gets the sums of its part of each slice, and updates that.
+// Sums gradients by reduce-scatter: every rank gets the sums of its part of each slice and updates that part.
 class ReduceScatter final : public BucketReduction {
  public:
   ReduceScatter(FlatStore& store, const Group& group, ReduceOp op, ShardMap map);

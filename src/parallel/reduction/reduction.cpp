@@ -30,7 +30,7 @@ void Reduction::listen(Tape& tape) {
     used_.note_all_with_gradient();
     buckets_.micro_batches().begin_next();
   }
-  if (++listened_ < place_.micro_batches) return;  // gradients become final in the last one
+  if (++listened_ < place_.micro_batches) return;  // gradients become final in the last micro-batch
   buckets_.begin_last_micro_batch();
   launched_.expect(buckets_.list());
   tape.listen(replicas_.store, *this);
@@ -63,7 +63,7 @@ void Reduction::advance() {
   norm_.take_reduced(launched_, tied_, false);
 }
 
-// All that backward has left to do.
+// Launches the remaining buckets after the backward pass.
 void Reduction::launch_rest() {
   const std::int64_t with_loss = losses_.num_micro_batches();
   const bool all_added = with_loss == place_.micro_batches;
@@ -140,7 +140,7 @@ StepSummary Reduction::finish_on_device() {
   return summary;
 }
 
-// The one all-reduce of a step on the host. Where the numbers stay on a GPU it tells what the host knows without them.
+// The one all-reduce of a step on the host. If the loss and norm stay on a GPU, it has only the other numbers.
 StepSummary Reduction::reduce_summary(bool on_device) {
   const Group& ranks = replicas_.summary.group();
   StepSummary summary{.step = place_.number, .store = replicas_.store.serial()};

@@ -14,23 +14,23 @@
 
 namespace trireme::parallel {
 
-// The gradient reduction of one step: it listens to the backward pass of the last micro-batch and starts the reduction of
-// each bucket as soon as its gradients are final, in an order that is the same on all ranks, while backward goes on. That order
-// is the store's in the first step; from then on it is the one in which rank 0's first step completed the buckets. (Where the
-// step is sharded it stays the store's.) It ends with the step's summary.
+// The gradient reduction of one step. It listens to the backward pass of the last micro-batch and starts the reduction of each
+// bucket when its gradients are final, in an order that is the same on all ranks, while backward goes on. The order is the
+// store's in the first step and in sharded steps; otherwise the order in which rank 0 completed the buckets in the first step.
+// It ends with the step's summary.
 class Reduction final : public GradientListener {
  public:
   struct Place {
     std::int64_t number = 0;        // of the step
-    std::int64_t steps_before = 0;  // that were finished
+    std::int64_t steps_before = 0;  // finished steps before this one
     int micro_batches = 1;
   };
-  Reduction(const Replicas& replicas, Buckets& buckets, const Place& place);  // begins the buckets' step; collective
+  Reduction(const Replicas& replicas, Buckets& buckets, const Place& place);  // begins a step of the buckets; collective
 
   int num_micro_batches() const { return place_.micro_batches; }
   bool has_listened() const { return listened_ > 0; }
 
-  // Each micro-batch: after its tape is opened, before its forward pass (in a pipeline before its backward pass).
+  // Call it for each micro-batch after its tape is opened, before its forward pass (in a pipeline before its backward pass).
   void listen(Tape& tape);
   Losses& losses() { return losses_; }
   void request(const StepRequests& requests);
@@ -38,13 +38,14 @@ class Reduction final : public GradientListener {
   // Waits for the buckets, see Step::finish.
   StepSummary finish();
 
-  // finish() without the host waiting for a GPU: the numbers stay there (StepSummary::on_device; optim::read waits for them), a
-  // step that is not finite is skipped by the optimizer, and replicas are not compared: DataParallel::exchange does that.
-  // What a StepGraph can record. On the host, in a mesh with a pipeline or tensor axis and under fixed bits it is finish().
+  // finish() without waiting for the GPU, so that a StepGraph can record it. The numbers stay on the GPU
+  // (StepSummary::on_device; optim::read waits for them), the optimizer skips a step that is not finite, and replicas are not
+  // compared, which is left to DataParallel::exchange. For a store on the host, on a pipeline, tensor or expert axis and under
+  // fixed bits it is finish().
   StepSummary finish_on_device();
 
-  // Of a step that is given up. What has begun is brought to its end: how far it has come depends on time, and the ranks must
-  // go on alike.
+  // Gives the step up. Completes the collectives that have begun: how far they are differs between ranks, whose later calls
+  // must match.
   void give_up();
 
  private:

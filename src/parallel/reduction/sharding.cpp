@@ -10,7 +10,7 @@
 namespace trireme::parallel {
 namespace {
 
-// New values on their way, range after range.
+// Sends new values, range after range.
 class NewValues final : public Shard::Publication {
  public:
   using RangeOf = std::function<Range(std::size_t index)>;
@@ -88,7 +88,7 @@ std::unique_ptr<Shard::Publication> OwnerShard::publish() {
       });
 }
 
-// Each parameter is updated by one rank of a node: the others add zeros.
+// One rank of a node updates each parameter; the others add zeros.
 void OwnerShard::sum_over_ranks(std::span<double> values) {
   if (node_) node_->all_reduce(values, ReduceOp::sum, "parameter norms").wait_on_stream();
 }

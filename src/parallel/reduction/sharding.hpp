@@ -12,8 +12,8 @@
 
 namespace trireme::parallel {
 
-// Every rank updates its part of every slice of the map; all-gathers bring the new values to all ranks while the next slice is
-// updated.
+// The shard of a rank is its part of every slice of the map. All-gathers send the new values of a slice to all ranks while the
+// next slice is updated.
 class SlicedShard final : public Shard {
  public:
   SlicedShard(FlatStore& store, const Group& group, ShardMap map, bool fixed_bits);
@@ -28,11 +28,11 @@ class SlicedShard final : public Shard {
   FlatStore& store_;
   Group group_;
   ShardMap map_;
-  std::vector<std::string> names_;  // of the gathers, by slice
+  std::vector<std::string> names_;  // of the all-gathers, by slice
 };
 
-// With a hook: on each node the owner of a parameter updates it; broadcasts bring the new values to the ranks of the node while
-// the next ones are updated. Nodes compute the same bits, from the same sums.
+// The shard of a rank with a hook: on each node the owner of a parameter updates it, and broadcasts send the new values to the
+// node's other ranks while the next range is updated. All nodes compute the same bits from the same sums.
 class OwnerShard final : public Shard {
  public:
   static constexpr std::int64_t longest_range = std::int64_t{1} << 20;  // elements that are broadcast together
@@ -43,12 +43,12 @@ class OwnerShard final : public Shard {
   void sum_over_ranks(std::span<double> values) override;
   void sum_over_ranks(std::span<float> values) override;
 
-  void gather_gradients();  // the sums of all owners, on all ranks; collective
+  void gather_gradients();  // brings the sums of all owners to all ranks; collective
 
  private:
   FlatStore& store_;
-  std::optional<Group> node_;      // none where each rank is by itself
-  std::vector<OwnedRange> owned_;  // by all owners; ranges() has empty ones in place of the others'
+  std::optional<Group> node_;      // none if each rank exchanges its own gradients
+  std::vector<OwnedRange> owned_;  // of all owners; in ranges() those of other owners are empty
 };
 
 }  // namespace trireme::parallel

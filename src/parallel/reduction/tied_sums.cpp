@@ -8,7 +8,7 @@
 namespace trireme::parallel {
 namespace {
 
-// What all ranks of an expert axis hold of a bucket. Gaps go with the parameter before them.
+// The ranges of a bucket that all ranks of an expert axis hold. Gaps belong to the parameter before them.
 std::vector<Range> ranges_beside_experts(FlatStore& store, const Bucket& bucket) {
   std::vector<Range> ranges;
   bool goes_on = false;
@@ -53,7 +53,7 @@ void TiedSums::advance(LaunchedBuckets& launched, bool wait) {
   }
 }
 
-// Whether it has begun.
+// Advances a sum; returns whether it has begun.
 bool TiedSums::advance(Sum& sum, LaunchedBuckets& launched, bool wait) {
   if (sum.done) return true;
   if (!sum.begun && !is_ready(sum, launched, wait)) return false;
@@ -65,14 +65,15 @@ bool TiedSums::advance(Sum& sum, LaunchedBuckets& launched, bool wait) {
   return true;
 }
 
-// Whether what is added up next is there: sums over the replicas; for stages, those over the expert axis too, if there is one.
+// Whether the sum's inputs are there: the sums over the replicas, and for stages also those over an expert axis.
 bool TiedSums::is_ready(const Sum& sum, LaunchedBuckets& launched, bool wait) const {
   const auto before = std::ranges::find(sums_, sum.bucket, &Sum::bucket);
   return &*before == &sum ? launched.is_reduced(sum.bucket, wait) : before->done;
 }
 
 void TiedSums::begin(Sum& sum, const LaunchedBuckets& launched) const {
-  // Replicas add this up in groups of their own, which nodes may divide differently. A sum of two is the same anyway.
+  // Each replica does this in its own group, which may be divided differently into nodes: fixed_sum gives all the same bits. A
+  // sum of two has the same bits anyway.
   const ReduceOp op = replicas_.sharded || sum.ranks->size() == 2 ? ReduceOp::sum : ReduceOp::fixed_sum;
   for (const Range& held : launched.held(sum.bucket)) {
     for (const Range& shared : sum.shared) {

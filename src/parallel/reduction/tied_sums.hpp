@@ -10,15 +10,15 @@
 
 namespace trireme::parallel {
 
-// Gradients that other stages, or the other ranks of an expert axis, have too: when they are reduced over the replicas, the
-// sums are added up, the same bits on all. So whatever the reductions make of them, the copies stay the same. The sums begin
-// in this order, which is the same on all ranks: first all over the expert axis, which need no other stage, by bucket; then
-// those over stages, in the order of the layout.
+// Adds up gradients that other stages, or the other ranks of an expert axis, have too, after their reduction over the replicas.
+// All copies get the same bits, so they stay equal even if the reductions round differently. The sums begin in the same order
+// on all ranks: first those over the expert axis, which need no other stage, by bucket; then those over stages, in the order of
+// the layout.
 class TiedSums {
  public:
   TiedSums(const Replicas& replicas, const Buckets& buckets);
 
-  // Begins what can begin. `wait`: until all are done.
+  // Begins the sums that can begin. `wait`: waits until all are done.
   void advance(LaunchedBuckets& launched, bool wait);
   bool are_done(std::size_t bucket) const;
 
@@ -26,7 +26,7 @@ class TiedSums {
   struct Sum {
     const Collectives* ranks = nullptr;
     std::size_t bucket = 0;
-    std::vector<Range> shared;  // within the bucket
+    std::vector<Range> shared;  // the ranges of the bucket that are added up
     std::string name;
     std::vector<Pending> pending = {};
     bool begun = false;
@@ -37,7 +37,7 @@ class TiedSums {
   void begin(Sum& sum, const LaunchedBuckets& launched) const;
 
   const Replicas& replicas_;
-  std::vector<Sum> sums_;  // of what this rank holds
+  std::vector<Sum> sums_;  // over gradients that this rank holds
 };
 
 }  // namespace trireme::parallel

@@ -8,7 +8,7 @@ void UsedParameters::note_all_with_gradient() {
   }
 }
 
-// First the parameters of all stages, then those that are tied.
+// The numbers are first one for each parameter of all stages, then one for each tied parameter.
 void UsedParameters::add_to(SummaryFields& fields, StepSummary& summary) const {
   fields.add({.size = replicas_.summary.num_parameters() + replicas_.tied.size(),
               .write =

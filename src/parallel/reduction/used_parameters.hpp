@@ -7,7 +7,7 @@
 
 namespace trireme::parallel {
 
-// Which parameters a step has used: optimizers leave the others alone.
+// Which parameters a step has used; optimizers do not update the others.
 class UsedParameters {
  public:
   explicit UsedParameters(const Replicas& replicas)
@@ -16,7 +16,7 @@ class UsedParameters {
   void note(int parameter) { used_[static_cast<std::size_t>(parameter)] = true; }
   void note_all_with_gradient();
 
-  // Used is what any rank has used; of a parameter that several stages hold, in any of them.
+  // A parameter counts as used if any rank used it; a tied parameter if any of its stages did.
   void add_to(SummaryFields& fields, StepSummary& summary) const;
 
  private:

@@ -16,7 +16,7 @@ constexpr std::uint64_t most_added = std::uint64_t{1} << 31;  // without an over
 
 void ExactSum::add(double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
-  const std::uint64_t exponent = bits >> 52;  // of a value of 0 or more
+  const std::uint64_t exponent = bits >> 52;  // the sign is 0
   if (exponent >= 0x7FF) {
     special_ += value;
     return;
@@ -58,7 +58,7 @@ void ExactSum::read(std::span<const double, num_doubles> from) {
 }
 
 double ExactSum::value() {
-  if (special_ != 0) return special_;  // nan too
+  if (special_ != 0) return special_;  // inf or nan
   carry();
   double sum = 0;
   for (std::size_t digit = 0; digit < num_digits; ++digit) {

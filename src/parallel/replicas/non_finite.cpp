@@ -18,8 +18,8 @@ bool is_finite(FlatStore& store, const Range& range) {
   });
 }
 
-// Where in the store's layout, which is the order of the backward pass. A parameter that several stages hold has the sum of
-// their gradients; it comes last, in the first of them.
+// The place in the store's layout of the first parameter with a gradient that is not finite. The layout is the order of the
+// backward pass. A tied parameter counts in the first stage that holds it.
 std::optional<std::size_t> first_place(FlatStore& store, std::span<const Range> reduced, const SummaryGroup& ranks) {
   const auto layout = store.layout();
   for (std::size_t place = 0; place < layout.size(); ++place) {
@@ -39,7 +39,7 @@ NonFinite find_non_finite(FlatStore& store, std::span<const Range> reduced, bool
                           const SummaryGroup& ranks) {
   nlohmann::json own{{"finite_loss", own_loss_is_finite}};
   if (const auto place = first_place(store, reduced, ranks)) {
-    // Backward comes to the parameters of later stages first.
+    // Backward reaches the parameters of later stages first.
     own["place"] = ranks.num_parameters() - ranks.first_parameter() - static_cast<std::size_t>(store.num_parameters()) + *place;
     own["name"] = store.parameter(store.layout()[*place]).name;
   }

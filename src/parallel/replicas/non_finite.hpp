@@ -8,8 +8,8 @@
 
 namespace trireme::parallel {
 
-// After a step whose loss or gradient norm is inf or nan: where that began. `reduced`: the ranges in which this rank holds
-// reduced gradients. Collective.
+// Finds where a step's loss or gradients became inf or nan first. `reduced`: the ranges in which this rank holds reduced
+// gradients. Collective.
 NonFinite find_non_finite(FlatStore& store, std::span<const Range> reduced, bool own_loss_is_finite, const SummaryGroup& ranks);
 
 }  // namespace trireme::parallel

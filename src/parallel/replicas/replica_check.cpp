@@ -57,7 +57,7 @@ Entries buffers_of(FlatStore& store) {
   return entries;
 }
 
-// What a rank keeps of rows of the batch, checkpoints put together: each row lies on one replica.
+// Checks that each row of the batch lies on one replica: checkpoints join the buffers that ranks keep for their rows.
 void require_own_rows(const BufferPlane& buffers, const Group& replicas) {
   for (int index = 0; index < buffers.size(); ++index) {
     const auto& rows = buffers.info(index).options.rows;

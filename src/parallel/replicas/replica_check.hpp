@@ -9,10 +9,10 @@ namespace trireme::parallel {
 // differs. Collective.
 void require_same_replicas(FlatStore& store, const Group& group);
 
-// The same of the ranks of a tensor axis, which hold different parts of some parameters.
+// The same for ranks of a tensor or expert axis, which hold different parts of some parameters.
 void require_matching_parts(FlatStore& store, const Group& group);
 
-// The same of the stages of a pipeline that hold a tied parameter.
+// The same for the stages of a pipeline that hold a tied parameter.
 void require_same_ties(FlatStore& store, const Group& pipeline);
 
 }  // namespace trireme::parallel

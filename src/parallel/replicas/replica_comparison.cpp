@@ -20,7 +20,7 @@ using Digests = std::vector<std::uint64_t>;
 
 constexpr std::string_view operation = "compare replicas";
 
-// Of all replicas, by rank.
+// The digests of all replicas, by rank.
 std::vector<Digests> gather(const Group& replicas, const Digests& own) {
   std::vector<Digests> all;
   for (const std::string& text : replicas.gather_texts(nlohmann::json(own).dump(), operation)) {
@@ -38,7 +38,7 @@ std::vector<std::size_t> differences(const std::vector<Digests>& all) {
   return places;
 }
 
-// Ranks that hold what most do, or what the first does where no value has a majority, and the others.
+// The ranks with the most frequent value (the first such value if several are equally frequent), and the others.
 struct Camps {
   bool majority = false;
   std::vector<int> most = {};
@@ -80,7 +80,7 @@ ReplicaComparison::ReplicaComparison(FlatStore& store, const ProcessMesh& mesh, 
   }
   for (int index = 0; buffers && index < store.buffers().size(); ++index) {
     const BufferInfo& buffer = store.buffers().info(index);
-    if (buffer.options.reduction != BufferReduction::mean) continue;  // the same only after the step
+    if (buffer.options.reduction != BufferReduction::mean) continue;  // others are equal only after the step
     add(buffer.name, index, true, false, buffer.shape.numel());
   }
 }
@@ -103,7 +103,7 @@ std::uint64_t ReplicaComparison::digest_of(const Compared& tensor, const Range& 
   return with_values_of(tensor, elements, [&](auto values) { return digest(tensor.name, values, elements.begin); });
 }
 
-// Of what the ranks of an axis split, or of all else.
+// A digest of the tensors in a range that the ranks of an axis split, or of the other tensors.
 std::uint64_t ReplicaComparison::digest_of(const Range& compared, bool split) const {
   std::uint64_t sum = 0;
   auto tensor = std::ranges::upper_bound(tensors_, compared.begin, {}, &Compared::begin);
@@ -134,16 +134,16 @@ void ReplicaComparison::add_all_to(SummaryFields& fields, std::int64_t step, con
       step, ranks);
 }
 
-// Two numbers for each part of the model, two for what the ranks of an expert axis share of each stage, then two for each
-// parameter that is tied.
+// Two numbers for each part of the model, two for the parameters of each stage that the ranks of an expert axis share, then two
+// for each tied parameter.
 void ReplicaComparison::add_to(SummaryFields& fields, PartOf part_of, std::int64_t step, const Group& ranks) const {
   fields.add({.size = 2 * (static_cast<std::size_t>(num_parts_) + static_cast<std::size_t>(num_stages_) + tied_.size()),
               .write = [this, part_of = std::move(part_of)](std::span<double> numbers) { write(numbers, part_of); },
               .read = [this, step, &ranks](std::span<const double> sums) { check(sums, step, ranks); }});
 }
 
-// Of those that hold the same the first counts once for each of the others, which count against it: whole numbers, exact in a
-// double.
+// Among ranks that should hold the same, the first adds its digest times (ranks - 1) and each other subtracts its own: the sum
+// is zero if they are equal. The numbers are integers that are exact in a double.
 void ReplicaComparison::write(std::span<double> numbers, const PartOf& part_of) const {
   const auto num_parts = static_cast<std::size_t>(num_parts_);
   const auto num_stages = static_cast<std::size_t>(num_stages_);
@@ -191,7 +191,7 @@ void ReplicaComparison::check(std::span<const double> sums, std::int64_t step, c
       operation);
 }
 
-// All ranks of the stage come here.
+// Called by all ranks of the stage.
 Error ReplicaComparison::experts_differ(std::int64_t step) const {
   Digests own;
   for (const Compared& tensor : tensors_) own.push_back(tensor.split ? 0 : digest_of(tensor, {0, tensor.numel}));
@@ -205,22 +205,23 @@ Error ReplicaComparison::experts_differ(std::int64_t step) const {
                               name, step),
        .operation = std::string(operation),
        .name = places.empty() ? "" : name,
-       .hint = "start again from a checkpoint of before, and look at the machines if the program changes no weights on some "
+       .hint = "start again from an earlier checkpoint, and look at the machines if the program changes no weights on some "
                "ranks alone"});
 }
 
 Error ReplicaComparison::tied_differ(std::int64_t step, const std::string& name) {
   return Error(
       {.code = ErrorCode::diverged,
-       .message = fmt::format("the stages that hold the tied parameter {} no longer hold the same values in step {} (from 0)",
-                              name, step),
+       .message = fmt::format(
+           "the stages that hold the tied parameter {} no longer hold the same values in step {} (from 0)", name, step),
        .operation = std::string(operation),
        .name = name,
-       .hint = "start again from a checkpoint of before, and look at the machines if the program changes no weights on some "
+       .hint = "start again from an earlier checkpoint, and look at the machines if the program changes no weights on some "
                "stages alone"});
 }
 
-// In rounds, each of which cuts what is left into so many pieces. Nothing where the difference is gone.
+// Finds the element in rounds; each divides the rest into `pieces` and compares their digests. Nothing if there is no
+// difference any more.
 std::optional<std::int64_t> ReplicaComparison::first_difference_in(const Compared& tensor) const {
   constexpr std::int64_t pieces = 64;
   Range rest{0, tensor.numel};
@@ -238,24 +239,24 @@ std::optional<std::int64_t> ReplicaComparison::first_difference_in(const Compare
   return rest.begin;
 }
 
-// Replicas are numbered on the data axis, which varies slowest.
+// The world ranks of replicas: the data axis varies slowest.
 std::string ReplicaComparison::ranks_text(const std::vector<int>& replicas, int rank) const {
   std::vector<int> ranks;
   for (const int replica : replicas) ranks.push_back(rank + (replica - replicas_.rank()) * num_parts_);
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
 }
 
-// All replicas see the same digests and values, so all of them come here.
+// All replicas see the same digests and values, so all of them call this.
 Error ReplicaComparison::passing(std::int64_t step, int rank) const {
   std::vector<int> all(static_cast<std::size_t>(replicas_.size()));
   std::iota(all.begin(), all.end(), 0);
   return Error(
       {.code = ErrorCode::diverged,
-       .message = fmt::format("the digests of the replicas' values differed in step {} (from 0), but the values are the "
-                              "same when they are looked at again: one of {} read or computed something else for a moment",
+       .message = fmt::format("the digests of the replicas' values differed in step {} (from 0), but the values are "
+                              "equal when they are compared again: one of {} read or computed something else for a moment",
                               step, ranks_text(all, rank)),
        .operation = std::string(operation),
-       .hint = "test memory and processors of these machines; start again from a checkpoint of before"});
+       .hint = "test memory and processors of these machines; start again from an earlier checkpoint"});
 }
 
 void ReplicaComparison::report(std::int64_t step, int rank) const {
@@ -289,10 +290,10 @@ void ReplicaComparison::report(std::int64_t step, int rank) const {
        .name = tensor.name,
        .wanted = digest_text(most),
        .had = digest_text(other),
-       .hint = fmt::format("{}; start again from a checkpoint of before, and look at the machine if the program changes no "
+       .hint = fmt::format("{}; start again from an earlier checkpoint, and look at the machine if the program changes no "
                            "weights on some ranks alone",
                            camps.majority ? fmt::format("most replicas contradict {}", others)
-                                          : std::string("no majority tells which of them is right"))});
+                                          : std::string("no majority shows which of them is right"))});
 }
 
 }  // namespace trireme::parallel

@@ -14,16 +14,16 @@
 
 namespace trireme::parallel {
 
-// Whether replicas, the ranks of an expert axis beside their experts, and the stages that hold a tied parameter still hold the
-// same values. In each step a part of them, a K-th, is digested and the digests are compared in the step's summary; where
+// Checks that replicas still hold the same values, and so do stages with a tied parameter and ranks of an expert axis (without
+// their experts). Each step digests one of num_steps parts of the values and compares the digests in the step's summary. If
 // replicas differ, all ranks look for the first element that does.
 class ReplicaComparison {
  public:
   ReplicaComparison(FlatStore& store, const ProcessMesh& mesh, int num_steps, bool buffers);
 
-  // Compares a part of the values, in num_steps() steps all of them, or all at once: by numbers that add up to zeros over the
-  // ranks of the mesh, whose group is `ranks`, where replicas agree. Where they do not, reading the fields throws the same
-  // Error{diverged} on all of these.
+  // Compare a part of the values, or all of them; after num_steps() steps all parts were compared. They add numbers whose sums
+  // over the ranks of the mesh, the group `ranks`, are zero if the replicas agree. Otherwise reading the fields throws the same
+  // Error{diverged} on all ranks.
   void add_part_to(SummaryFields& fields, std::int64_t steps_before, std::int64_t step, const Group& ranks) const;
   void add_all_to(SummaryFields& fields, std::int64_t step, const Group& ranks) const;
 
@@ -34,8 +34,8 @@ class ReplicaComparison {
     std::string name;
     int index;  // among the parameters, or the buffers
     bool buffer;
-    bool split;          // between the ranks of an axis
-    std::int64_t begin;  // among all elements that are compared
+    bool split;          // divided between the ranks of an axis
+    std::int64_t begin;  // of its elements, among all elements that are compared
     std::int64_t numel;
   };
   void add(std::string name, int index, bool buffer, bool split, std::int64_t numel);
@@ -58,8 +58,8 @@ class ReplicaComparison {
   Group replicas_;
   Group experts_;  // the ranks of the expert axis
   std::int64_t num_steps_;
-  int num_parts_;                  // of the model, which is divided on the expert, pipeline and tensor axes
-  int part_;                       // the one that lies here
+  int num_parts_;                  // the parts of the model on the expert, pipeline and tensor axes
+  int part_;                       // this rank's part
   std::vector<Compared> tensors_;  // in registration order, buffers last
   std::int64_t numel_ = 0;
   std::vector<FlatStore::Tied> tied_;

@@ -23,7 +23,7 @@ Replicas::Replicas(Model& its_model, const ProcessMesh& mesh, SummaryGroup ranks
   }
 }
 
-// All ranks of the pipeline axis make all groups.
+// Collective on the pipeline axis: all its ranks make all groups.
 void Replicas::tie_parameters(const ProcessMesh& mesh) {
   if (mesh.expert().size() > 1) {
     expert = std::make_shared<const Group>(mesh.expert().split(0, mesh.expert().rank(), "gradients beside experts"));
@@ -40,7 +40,7 @@ void Replicas::tie_parameters(const ProcessMesh& mesh) {
   }
 }
 
-// Finds what the ranks reduce after each step, and makes the group in which batch norm adds up where it is synchronised.
+// Finds the buffers that ranks reduce after each step, and makes the group of synchronised batch norm.
 void Replicas::synchronize_buffers(bool synchronize_batch_norm) {
   const BufferPlane& buffers = store.buffers();
   bool statistics = false;
@@ -71,7 +71,8 @@ std::vector<Pending> Replicas::reduce_buffers() const {
   return pending;
 }
 
-// In evaluation batch norm makes no call that the ranks could compare with those of ranks that train. This is one.
+// Batch norm makes no collective in evaluation mode, so ranks could not notice that others train. This barrier compares the
+// modes.
 void Replicas::compare_evaluation() const {
   const std::string modes = batch_norm ? model.modes().str() : "";
   if (!modes.empty()) batch_norm->barrier((modes == "evaluation" ? "a step in " : "a step with ") + modes);

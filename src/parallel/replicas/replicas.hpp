@@ -17,18 +17,18 @@ struct ReplicaSettings {
   bool sharded = false;
   int fixed_micro_batches = 0;
   bool synchronize_batch_norm = true;
-  int check_replicas = 100;  // steps in which all values are compared; 0: none are
+  int check_replicas = 100;  // in how many steps all values are compared; 0: never
 };
 
-// What is decided when a DataParallel is made and never changes: the ranks that train the model together, and what they reduce
-// beside gradients.
+// The ranks that train a model together, and what they reduce beside gradients. Decided when a DataParallel is made; it never
+// changes.
 struct Replicas {
-  // A parameter that several ranks of the pipeline axis hold; it has a bucket of its own.
+  // A parameter that several ranks of the pipeline axis hold. It has its own bucket.
   struct Tied {
-    int parameter;  // below 0: others hold it, or it is frozen
+    int parameter;  // below 0: only other ranks hold it, or it is frozen
     Axis ranks;
   };
-  struct BufferRun {  // neighbours
+  struct BufferRun {  // neighbouring buffers with the same reduction
     Range elements;
     ReduceOp op;
   };
@@ -40,26 +40,27 @@ struct Replicas {
   ReduceOp op() const { return has_fixed_bits() ? ReduceOp::fixed_sum : ReduceOp::sum; }
   bool is_tied(int parameter) const { return !store.parameter(parameter).tied_ranks.empty(); }
 
-  // Before each micro-batch: refuses ranks in evaluation beside others in training, where batch norm is synchronised.
+  // Called before each micro-batch. If batch norm is synchronised, throws if some ranks are in evaluation mode and others in
+  // training mode.
   void compare_evaluation() const;
 
-  // After a step: begins to make buffers the same on all replicas.
+  // Called after a step: begins to reduce buffers over the replicas.
   std::vector<Pending> reduce_buffers() const;
 
-  // For this rank's GPU, which may be waiting for other ranks: ends with an error where one of them fails.
+  // Waits for this rank's GPU, which may itself wait for other ranks. Throws if one of them fails.
   void wait_until(const std::function<bool()>& done) const;
 
   Model& model;
   FlatStore& store;
   Group group;              // the ranks that hold the same part of the model as this one, each with samples of its own
   SummaryGroup summary;     // all ranks of the model
-  bool sharded;             // each rank updates what it owns
-  int fixed_micro_batches;  // of this rank in a step of fixed bits; 0: gradients are added as they come
+  bool sharded;             // each rank updates only its shard
+  int fixed_micro_batches;  // the micro-batches of this rank in a step of fixed bits; 0: no fixed bits
   Axis expert;              // the ranks of an expert axis; null: there is none
   std::vector<Tied> tied;   // the same on all ranks of the pipeline axis
-  Axis batch_norm;          // null where batch norm is not synchronised
+  Axis batch_norm;          // null if batch norm is not synchronised
   std::vector<BufferRun> buffer_runs;
-  std::shared_ptr<const ReplicaComparison> comparison;  // null where nothing is compared
+  std::shared_ptr<const ReplicaComparison> comparison;  // null if nothing is compared
 
  private:
   void tie_parameters(const ProcessMesh& mesh);

@@ -10,8 +10,8 @@ namespace trireme::parallel {
 
 class SummaryGroup;
 
-// The squares of reduced gradients added up, for their norm. Under fixed bits they are added by 8 neighbours, between which no
-// part of a slice ends, and these sums exactly: the norm is the same bits whatever the slices and however many ranks add.
+// Adds the squares of reduced gradients, for their norm. Under fixed bits it adds 8 neighbours each, which always lie in one
+// part of a slice, and adds these sums exactly: the norm has the same bits for any slices and number of ranks.
 class SquareSum {
  public:
   explicit SquareSum(bool fixed_bits) {
@@ -20,7 +20,7 @@ class SquareSum {
 
   void add(const SummaryGroup& ranks, const Range& range);
 
-  // The ranks add up their sums.
+  // Adds a field by which the ranks add up their sums.
   void add_to(SummaryFields& fields);
 
   double value() { return exact_ ? exact_->value() : sum_; }

@@ -27,14 +27,14 @@ SummaryGroup::SummaryGroup(Model& model, const ProcessMesh& mesh)
   const Axis& tensor = model.context().tensor;
   const int held_between = tensor == nullptr ? 1 : tensor->size();
   require(held_between == mesh.tensor().size(),
-          "the model is divided between {} ranks, the tensor axis of the mesh has {}: give both the same mesh, the model as "
+          "the model is divided between {} ranks, the tensor axis of the mesh has {}: give both the same mesh, the model by "
           "parallel::model_context(mesh)",
           held_between, mesh.tensor().size());
   const Axis& expert = model.context().expert;
   const int experts_between = expert == nullptr ? 1 : expert->size();
   require(experts_between == mesh.expert().size(),
           "the experts of the model are divided between {} ranks, the expert axis of the mesh has {}: give both the same mesh, "
-          "the model as parallel::model_context(mesh)",
+          "the model by parallel::model_context(mesh)",
           experts_between, mesh.expert().size());
   const Axis& pipeline = model.context().pipeline;
   const int staged_between = pipeline == nullptr ? 1 : pipeline->size();
@@ -50,11 +50,11 @@ SummaryGroup::SummaryGroup(Model& model, const ProcessMesh& mesh)
     num_parameters_ += count;
     if (stage < static_cast<std::size_t>(mesh.pipeline().rank())) first_parameter_ += count;
   }
-  // Gaps hold zeros: they go with the parameter before them.
+  // Gaps between parameters hold zeros and are counted with the parameter before them.
   const auto layout = store_.layout();
   for (std::size_t place = 0; place < layout.size(); ++place) {
     const ParameterInfo& parameter = store_.parameter(layout[place]);
-    if (!parameter.trainable) break;  // frozen ones come last
+    if (!parameter.trainable) break;  // frozen parameters come last
     const bool here = (tensor_rank_ == 0 && expert_rank_ == 0) || parameter.placement.split();
     if (!counts(parameter)) continue;
     const bool last = place + 1 == layout.size() || !store_.parameter(layout[place + 1]).trainable;
@@ -69,7 +69,7 @@ SummaryGroup::SummaryGroup(Model& model, const ProcessMesh& mesh)
 }
 
 double SummaryGroup::sum_of_squares(const Range& range) const {
-  // What another rank counts counts nothing here, unless it is inf or nan here alone.
+  // Gradients that another rank counts add 0 here, or nan if they are inf or nan on this rank.
   return sum_of_squares(range, counted_) + 0 * sum_of_squares(range, counted_elsewhere_);
 }
 
@@ -88,7 +88,7 @@ void SummaryGroup::add_squares(const Range& range, ExactSum& sum) const {
   add_squares(range, sum, 0, counted_elsewhere_);
 }
 
-// Parameters begin, and collectives cut, at multiples of 8 elements of the store; what is missing behind the last is 0.
+// Parameters begin and collectives divide at multiples of 8 elements of the store; elements after the last count as 0.
 void SummaryGroup::add_squares(const Range& range, ExactSum& sum, double factor, const std::vector<Range>& of) const {
   for (const Range& each : of) {
     const Range part{std::max(range.begin, each.begin), std::min(range.end, each.end)};

@@ -8,13 +8,13 @@
 
 namespace trireme::parallel {
 
-// A range of a plane, wherever it lies: for collectives, not to be looked at.
+// A range of a plane on any device: for collectives, not for reading on the host.
 template <typename T>
 std::span<T> elements_of(const std::shared_ptr<device::Storage>& plane, const Range& range) {
   return {static_cast<T*>(plane->data()) + range.begin, static_cast<std::size_t>(range.count())};
 }
 
-// Calls action(span) with it, in the store's element type.
+// Calls action(span) with the range, in the store's element type.
 template <typename Action>
 auto with_elements(const FlatStore& store, const std::shared_ptr<device::Storage>& plane, const Range& range,
                    const Action& action) {
@@ -29,7 +29,7 @@ auto with_values(FlatStore& store, const Range& range, const Action& action) {
   return with_elements(store, store.value_plane(), range, action);
 }
 
-// Calls action(span) with elements that may be looked at: those of the plane, or a copy of what a GPU holds.
+// Calls action(span) with elements that the host can read: those of the plane, or a copy from the GPU.
 template <typename Action>
 auto with_elements_on_host(const FlatStore& store, const std::shared_ptr<device::Storage>& plane, const Range& range,
                            const Action& action) {

@@ -21,7 +21,7 @@ void Step::give_up() noexcept {
   if (std::exchange(phase_, Phase::over) != Phase::over) open_->give_up();
 }
 
-// What throws while it lives ends the step.
+// Ends the step if an exception is thrown during its lifetime.
 class Step::EndOnError {
  public:
   explicit EndOnError(Step& step) : step_(step) {}
@@ -39,7 +39,7 @@ class Step::EndOnError {
 const std::shared_ptr<OpenStep>& Step::require_open() const {
   require(phase_ != Phase::over, "backward() of step {} after its end: begin another step", number_);
   require(phase_ == Phase::open,
-          "backward() of step {} inside its own loss, or after one that has failed: let the step go, then begin it again",
+          "backward() of step {} inside its own loss, or after a failed backward(): destroy the step, then begin it again",
           number_);
   require(open_->summary() == nullptr, "backward() of step {} after its finish()", number_);
   return open_;

@@ -43,7 +43,7 @@ void add_requests(SummaryFields& fields, const StepRequests& own, StepRequests& 
               .read = [&all](std::span<const double> asked) { all = {.stop = asked[0] > 0, .checkpoint = asked[1] > 0}; }});
 }
 
-// By the sum of the numbers and that of their squares.
+// All numbers are equal if ranks x (sum of squares) = (sum)^2.
 void add_step_number(SummaryFields& fields, std::int64_t number, const Group& ranks) {
   fields.add({.size = 2,
               .write =

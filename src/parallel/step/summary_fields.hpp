@@ -12,15 +12,15 @@
 
 namespace trireme::parallel {
 
-// Numbers that the ranks add up in the one all-reduce of a step, as whoever has them tells of them.
+// Numbers that the ranks add up in the one all-reduce of a step.
 struct SummaryField {
   std::size_t size = 1;                                     // the same on all ranks
-  std::function<void(std::span<double>)> write = {};        // this rank's numbers; what it leaves is 0
-  std::function<void(std::span<const double>)> check = {};  // of the sums, before any field is read; throws on all ranks alike
-  std::function<void(std::span<const double>)> read = {};   // of the sums
+  std::function<void(std::span<double>)> write = {};        // writes this rank's numbers, which are 0 before
+  std::function<void(std::span<const double>)> check = {};  // gets the sums before any field is read; may throw, on all ranks
+  std::function<void(std::span<const double>)> read = {};   // gets the sums
 };
 
-// All of them: what is to be known of all ranks after a step costs a field, and no further collective.
+// All fields of a step. A number that is needed from all ranks after a step takes a field, but no further collective.
 //
 //   SummaryFields fields;
 //   fields.add({.write = [&](auto own) { own[0] = seconds; }, .read = [&](auto sums) { seconds = sums[0] / ranks.size(); }});
@@ -30,14 +30,14 @@ class SummaryFields {
  public:
   void add(SummaryField field) { fields_.push_back(std::move(field)); }
 
-  // Writes all fields and begins to add them up. All ranks have added the same fields in the same order.
+  // Writes all fields and begins to add them up. All ranks must have added the same fields in the same order.
   Pending reduce(const Group& ranks, ReduceOp op, std::string_view name);
 
-  // When that is done.
+  // Call it when the sums are there.
   void read() const;
 
  private:
-  // Calls action(field, its numbers).
+  // Calls action(field, its numbers) for each field.
   template <typename Action>
   static void for_each(const std::vector<SummaryField>& fields, auto numbers, const Action& action);
 
@@ -45,10 +45,10 @@ class SummaryFields {
   std::vector<double> numbers_;  // of all fields, one after the other
 };
 
-// What any rank asks for.
+// `all` gets the requests of any rank.
 void add_requests(SummaryFields& fields, const StepRequests& own, StepRequests& all);
 
-// That all ranks are in the step with this number: otherwise Error{rank_mismatch} names those that are not.
+// Checks that all ranks are in the step with this number; otherwise Error{rank_mismatch} names those that are not.
 void add_step_number(SummaryFields& fields, std::int64_t number, const Group& ranks);
 
 }  // namespace trireme::parallel

@@ -19,9 +19,9 @@ class Backend;  // what a backend implements; src/comm only
 std::shared_ptr<Backend> backend_of(const Group& group);
 }  // namespace comm
 
-// Ranks that work together. A value: copies mean the same group. Where the ranks' calls differ, every rank gets one
+// Ranks that call collectives together. Copies refer to the same group. If the ranks' calls differ, every rank throws an
 // Error{rank_mismatch} that names the ranks and the operations. A collective that makes no progress until the deadline throws
-// Error{timeout}; a rank that failed or left makes the others throw Error{peer_failed} with its message.
+// Error{timeout}. If a rank fails or leaves, the others throw Error{peer_failed} with its message.
 class Group final : public Collectives {
  public:
   explicit Group(std::shared_ptr<comm::Backend> backend);
@@ -29,7 +29,8 @@ class Group final : public Collectives {
   // Ranks with the same colour form a group, ordered by (key, rank). Collective.
   Group split(int color, int key, std::string_view name) const;
 
-  // Memory whose collectives copy nothing: a segment shared by the ranks of a node, else the heap. Collective on allocate.
+  // Memory on which collectives work without copies: a segment that the ranks of a node share, otherwise the heap. Its
+  // allocate() is collective.
   std::shared_ptr<device::MemoryResource> memory() const;
 
   // Bytes that this rank has sent to other nodes in this group's collectives and messages.
@@ -41,8 +42,8 @@ class Group final : public Collectives {
   // The ranks of each node, in ascending order; nodes in the order of their lowest ranks.
   std::vector<std::vector<int>> nodes() const;
 
-  // Waits until done(), which does not wait and stays true: for something of this rank's own, such as its GPU, as a collective
-  // waits for the ranks. What another rank fails with is thrown here too, and Error{timeout} with `name` at the deadline.
+  // Waits until done() returns true, for example for this rank's GPU. done() must not block, and stays true once it is. If
+  // another rank fails meanwhile, throws its error, as a collective does; at the deadline throws Error{timeout} with `name`.
   void wait_until(const std::function<bool()>& done, std::string_view name) const;
 
  private:

@@ -8,8 +8,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// action() on one rank of each node, then on the others, which find what the first has left on the node's disk. Where it throws
-// on one rank all ranks throw the same. Collective.
+// Calls action() on one rank of each node, then on the node's other ranks, which can reuse what the first wrote to the node's
+// disk. If action() throws on one rank, all ranks throw the same error. Collective.
 void take_turns_on_nodes(const Group& group, const std::function<void()>& action, std::string_view name = {});
 
 }  // namespace trireme

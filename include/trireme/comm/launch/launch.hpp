@@ -14,23 +14,25 @@ namespace trireme TRIREME_EXPORT {
 
 enum class BackendKind : std::uint8_t {
   thread,  // ranks are threads of this process
-  mpi,     // ranks are the processes that mpirun started; one without it, unless another launcher started several
-  nccl,    // ranks are processes with a GPU each, however they were started: StartUp, comm/nccl/gpu_group.hpp
+  mpi,     // ranks are the processes that mpirun started, or this process alone; refuses processes that MPI did not join
+  nccl,    // ranks are processes with a GPU each, see StartUp and comm/nccl/gpu_group.hpp
 };
 
-// What started a job's processes, by which they find each other. `automatic` takes the first whose variables are set:
-// mpirun's; torchrun's RANK, WORLD_SIZE, MASTER_ADDR; srun's SLURM_PROCID, SLURM_NTASKS; else this process is alone.
+// The launcher that started the processes, whose environment variables tell them how to find each other. `automatic` takes the
+// first that has set its variables: mpirun; torchrun (RANK, WORLD_SIZE, MASTER_ADDR); srun (SLURM_PROCID, SLURM_NTASKS);
+// otherwise the process is alone.
 enum class StartUp : std::uint8_t { automatic, mpi, torchrun, slurm, single };
 
 struct LaunchOptions {
   int ranks = 1;  // thread backend; the others take the number of processes
-  // OpenMP threads; 0: OMP_NUM_THREADS, or where it is not set, cores of this rank's affinity mask / ranks that share them.
+  // OpenMP threads; 0: OMP_NUM_THREADS, or if that is not set, the cores of this rank's affinity mask / the ranks that share
+  // them.
   int threads_per_rank = 0;
   std::chrono::milliseconds deadline = std::chrono::minutes(10);  // of every wait for other ranks
   Algorithm algorithm = Algorithm::automatic;
   ProgressMode progress = ProgressMode::thread;
-  // Each rank writes what it calls to rank-<rank>.flight in this folder, for trireme-flight; empty: TRIREME_FLIGHT_DIR, or
-  // where that is not set, nothing is written.
+  // Each rank records its calls in rank-<rank>.flight in this folder, for trireme-flight. Empty: in TRIREME_FLIGHT_DIR, or not
+  // at all if that is not set.
   std::string flight_directory = {};
   StartUp start_up = StartUp::automatic;                       // nccl backend
   GpuCollectives gpu_collectives = GpuCollectives::automatic;  // likewise

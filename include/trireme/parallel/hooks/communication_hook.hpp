@@ -25,13 +25,13 @@ class Exchange;
 class [[nodiscard]] HookTask {
  public:
   struct promise_type {
-    Exchange* exchange = nullptr;  // that it stopped at
+    Exchange* exchange = nullptr;  // the one that it awaits
 
     HookTask get_return_object() { return HookTask(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
     std::suspend_always final_suspend() noexcept { return {}; }
     void return_void() {}
-    void unhandled_exception() { throw; }  // out of resume()
+    void unhandled_exception() { throw; }  // resume() throws it
   };
   using Handle = std::coroutine_handle<promise_type>;
 
@@ -45,7 +45,7 @@ class [[nodiscard]] HookTask {
     if (task_) task_.destroy();
   }
 
-  // Runs on to the next exchange, which is then to be started; null at the end.
+  // Runs to the next co_await and returns its exchange, which the caller starts; null at the end.
   Exchange* resume() {
     task_.resume();
     return task_.done() ? nullptr : task_.promise().exchange;
@@ -55,7 +55,7 @@ class [[nodiscard]] HookTask {
   Handle task_;
 };
 
-// A collective of a hook. It starts when all ranks have got there in the order of their buckets.
+// A collective that a hook awaits. Exchanges start in the order of the buckets, the same on all ranks.
 class [[nodiscard]] Exchange {
  public:
   using Start = std::function<void(const Group&, std::vector<Pending>&)>;
@@ -84,12 +84,12 @@ struct NamedTensor {
   Tensor<float> values;
 };
 
-// The gradients of a bucket that a hook reduces, and the collectives between the ranks that reduce it together, to be awaited
-// at once. Buffers given to one stay until it is done: they are variables of the coroutine.
+// The gradients of a bucket that a hook reduces, and collectives between the ranks that reduce it. co_await each collective
+// right where you call it. Buffers must live until it is done: make them local variables of the coroutine.
 class GradientBucket {
  public:
   struct Place {
-    std::string name;  // in errors
+    std::string name;  // for errors
     std::int64_t step = 0;
     int rank = 0;
     int size = 1;
@@ -98,13 +98,13 @@ class GradientBucket {
       : place_(std::move(place)), gradients_(std::move(gradients)) {}
 
   const std::string& name() const { return place_.name; }
-  const std::vector<NamedTensor>& gradients() const { return gradients_; }  // by parameter, in the order of the store
+  const std::vector<NamedTensor>& gradients() const { return gradients_; }  // one per parameter, in the order of the store
   std::size_t numel() const;                                                // of all gradients together
-  std::int64_t step() const { return place_.step; }                         // since compression began, from 0
-  int rank() const { return place_.rank; }                                  // among those that reduce this bucket together
+  std::int64_t step() const { return place_.step; }                         // counted from 0 at the first compressed step
+  int rank() const { return place_.rank; }                                  // among the ranks that reduce this bucket
   int size() const { return place_.size; }
 
-  // The sum over the ranks, in place, the same bits on all.
+  // Sums data over the ranks, in place, with the same bits on all.
   template <typename T>
   Exchange all_reduce(std::span<T> data) const {
     return Exchange([this, data](const Group& group, std::vector<Pending>& pending) {
@@ -112,7 +112,7 @@ class GradientBucket {
     });
   }
 
-  // `all` becomes [size, mine.size()]: what every rank has, in rank order.
+  // Gathers `mine` of all ranks into `all` [size, mine.size()], in rank order.
   template <typename T>
   Exchange all_gather(const std::vector<T>& mine, std::vector<T>& all) const {
     const std::size_t stride = (mine.size() + 15) / 16 * 16;  // Group::part
@@ -130,7 +130,7 @@ class GradientBucket {
         });
   }
 
-  // Part p of `parts` [size, n] goes to rank p; part p of `received`, which becomes [size, n], comes from rank p.
+  // Sends part p of `parts` [size, n] to rank p, and receives part p of `received` [size, n] from rank p.
   template <typename T>
   Exchange all_to_all(const std::vector<T>& parts, std::vector<T>& received) const {
     const std::size_t count = parts.size() / ranks();
@@ -159,8 +159,8 @@ class GradientBucket {
   std::vector<NamedTensor> gradients_;
 };
 
-// How the gradients of a bucket are summed over the ranks: a compression, or anything else. Derive from it for one of your own;
-// one object serves one DataParallel.
+// Sums the gradients of buckets over the ranks, compressed or in any other way. Derive from it for a hook of your own. Each
+// DataParallel needs its own object.
 //
 //   class Signs final : public CommunicationHook {
 //     std::string str() const override { return "signs"; }
@@ -178,24 +178,24 @@ class CommunicationHook {
   CommunicationHook& operator=(const CommunicationHook&) = delete;
   virtual ~CommunicationHook() = default;
 
-  // Name and settings; ranks that differ in them are refused.
+  // The name and settings, which must be the same on all ranks.
   virtual std::string str() const = 0;
 
   // The most exchanges that reduce() awaits for one bucket.
   virtual int max_exchanges() const { return 1; }
 
-  // Once, before the first bucket: the parameters whose gradients this rank's hook will get, whatever the buckets.
+  // Called once before the first bucket, with the parameters whose gradients this rank's hook will get.
   virtual void prepare(std::span<const ParameterInfo> parameters);
 
-  // Replaces every gradient of the bucket by the sum over the ranks, or by what stands for it: the same bits on all. It is
-  // called as soon as the gradients are final, on all ranks for the same buckets in the same order, and runs while backward
-  // goes on. How many exchanges it awaits depends on what is the same on all ranks.
+  // Replaces every gradient of the bucket by the sum over the ranks, or an approximation with the same bits on all ranks. It is
+  // called as soon as the gradients are final, for the same buckets in the same order on all ranks, and runs while backward
+  // goes on. All ranks must await the same number of exchanges.
   virtual HookTask reduce(GradientBucket& bucket) = 0;
 
-  // All that it keeps from step to step, by parameter: a checkpoint saves these tensors and later fills them again.
+  // All tensors that the hook keeps from step to step. A checkpoint saves them, and loading one fills them.
   virtual std::vector<NamedTensor> state() { return {}; }
 
-  // Whether training would be another one without it: then it is never left out, not even on one rank.
+  // Whether the hook changes what is trained, as momentum does. Such a hook runs in every step, even on one rank.
   virtual bool indispensable() const { return false; }
 };
 

@@ -10,16 +10,16 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// What a rank of a pipeline does next.
+// One action of a rank in a pipeline.
 struct PipelineAction {
   enum class Kind : std::uint8_t {
     forward,
-    backward,          // of the input where the schedule splits backward, else all of it
-    weight_gradient,   // the rest of a backward pass that is split
-    send_forward,      // this stage's output
-    receive_forward,   // this stage's input; posted here, waited for by the forward that needs it
-    send_backward,     // the gradient of this stage's input
-    receive_backward,  // the gradient of this stage's output; waited for by the backward that needs it
+    backward,          // the whole backward pass, or only the gradient of the input if the schedule splits backward
+    weight_gradient,   // the rest of a split backward pass
+    send_forward,      // sends this stage's output
+    receive_forward,   // posts the receive of this stage's input; the forward that needs it waits
+    send_backward,     // sends the gradient of this stage's input
+    receive_backward,  // posts the receive of the gradient of this stage's output; the backward that needs it waits
   };
   Kind kind;
   int stage;
@@ -29,15 +29,15 @@ struct PipelineAction {
   std::string str() const;  // "F 2.0": stage 2, micro-batch 0
 };
 
-// Who does what in which order. Stage s lies on rank s % num_ranks.
+// The actions of each rank, in order. Stage s lies on rank s % num_ranks.
 struct PipelineSchedule {
   std::string name;
   int num_ranks = 1;
-  int num_chunks = 1;  // stages of a rank
+  int num_chunks = 1;  // stages on each rank
   int num_micro_batches = 1;
   bool splits_backward = false;
   std::vector<std::vector<PipelineAction>> actions = {};  // by rank
-  std::vector<int> activation_bounds = {};                // by rank: the most activations that it keeps at once
+  std::vector<int> activation_bounds = {};                // by rank: the most activations that it may keep at once
 
   int num_stages() const { return num_ranks * num_chunks; }
   int rank_of(int stage) const { return stage % num_ranks; }
@@ -50,30 +50,32 @@ struct PipelineScheduleOptions {
   int num_micro_batches = 1;
 };
 
-// f, b and w: seconds of a rank's forward, input gradients and weight gradients of one micro-batch; p ranks, m micro-batches
-// and v chunks. Idle is what each rank waits in a step of equal ranks, without transfers; activations are the most that rank r
-// keeps at once, of one micro-batch and stage each.
+// f, b and w are the seconds that a rank takes for forward, input gradients and weight gradients of one micro-batch; p ranks, m
+// micro-batches and v chunks. Idle: the seconds that each rank waits per step if ranks are equally fast and transfers take no
+// time. Activations: the most that rank r keeps at once, each of one micro-batch and stage.
 //
 // name         idle                                                        activations
 // gpipe        (p - 1) (f + b + w)                                         m
 // 1f1b         (p - 1) (f + b + w)                                         min(p - r, m)
 // interleaved  (p - 1) (f + b + w) / v                                     min(2 (p - r - 1) + (v - 1) p + 1, v m)
-// zb           (p - 1) max(f, b, f + b - w) + max(p - m, 0) min(f, b, w)   min(p, m), of some only what w needs
+// zb           (p - 1) max(f, b, f + b - w) + max(p - m, 0) min(f, b, w)   min(p, m), some of them only as far as w needs them
 //
 // gpipe: all forwards, then all backwards (Huang et al. 2018, arXiv 1811.06965). 1f1b: one forward, one backward in turn
-// (PipeDream-Flush; Narayanan et al. 2020, arXiv 2006.09503). interleaved: the same with several stages a rank (Narayanan et
-// al. 2021, arXiv 2104.04473); the micro-batches are a multiple of the ranks. zb: ZB-H1, 1f1b with weight gradients put off to
-// where a rank would wait (Qi et al. 2023, arXiv 2401.10241). Throws Error{invalid_argument} that names numbers that fit.
+// (PipeDream-Flush; Narayanan et al. 2020, arXiv 2006.09503). interleaved: 1f1b with several stages per rank (Narayanan et al.
+// 2021, arXiv 2104.04473); the number of micro-batches must be a multiple of the ranks. zb: ZB-H1, 1f1b with weight gradients
+// delayed to times when a rank would wait (Qi et al. 2023, arXiv 2401.10241). Throws Error{invalid_argument} if the numbers do
+// not fit the schedule.
 PipelineSchedule make_pipeline_schedule(const PipelineScheduleOptions& options);
 
 std::vector<std::string> pipeline_schedule_names();
 
-// How many activations `rank` keeps at most, each from its forward to the last action that needs what that left.
+// The most activations that `rank` keeps at once. Each is kept from its forward to its backward, or to its weight gradient if
+// the schedule splits backward.
 int peak_activations(const PipelineSchedule& schedule, int rank);
 
-// Throws Error{invalid_argument} that names the rank and the action unless every forward, backward and weight gradient runs
-// once, after what it depends on; receives between two ranks are posted in the order of the sends; no rank waits forever; and
-// no rank keeps more activations than its bound.
+// Checks that every forward, backward and weight gradient runs once and after the actions it depends on, that receives between
+// two ranks are posted in the order of the sends, that no rank waits forever, and that no rank keeps more activations than its
+// bound. Otherwise throws Error{invalid_argument} that names the rank and the action.
 void require_valid(const PipelineSchedule& schedule);
 
 }  // namespace parallel

@@ -9,11 +9,11 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// What a stage takes for one micro-batch.
+// The time that a stage takes for one micro-batch.
 struct StageSeconds {
   double forward = 1;
   double backward = 1;         // gradients of its input
-  double weight_gradient = 1;  // where the schedule does not split backward, part of it
+  double weight_gradient = 1;  // part of backward unless the schedule splits it
 };
 
 struct TimedAction {
@@ -27,11 +27,11 @@ struct PipelineTimeline {
   double seconds = 0;                             // of the step
 
   double idle_seconds(int rank) const;
-  double bubble() const;  // the share of all ranks' time in which they wait
+  double bubble() const;  // the share of all ranks' time that they wait, in [0, 1]
 };
 
-// Runs a schedule in virtual time. Computation takes what `stages` says, by stage; a message arrives `transfer_seconds` after
-// it was sent and delays no other. Throws Error{invalid_argument} where no rank can go on.
+// Simulates a schedule. `stages` has the times of each stage; a message arrives `transfer_seconds` after it was sent, and
+// messages do not delay each other. Throws Error{invalid_argument} if the schedule deadlocks.
 PipelineTimeline simulate(const PipelineSchedule& schedule, std::span<const StageSeconds> stages, double transfer_seconds = 0);
 
 }  // namespace parallel

@@ -35,7 +35,7 @@ struct BaseOf {
   requires(std::is_base_of_v<T, B> && !std::is_same_v<T, B>) operator T() const;  // NOLINT(google-explicit-constructor)
 };
 
-// Whether a B is made of as many members as `count` and an X.
+// Whether B can be initialised from `count` members and an X.
 template <typename B, typename X, int count>
 constexpr bool goes_on_with(X x) {
   // clang-format off
@@ -48,7 +48,7 @@ constexpr bool goes_on_with(X x) {
   // clang-format on
 }
 
-// How many members a plain struct has; 0 where it has bases, more than six members, or one that {} does not initialise.
+// The number of members of a plain struct; 0 if it has bases, more than six members, or a member that {} does not initialise.
 template <typename B>
 constexpr int num_members() {
   // clang-format off
@@ -101,7 +101,7 @@ concept HasRows = requires(const B& batch) {
   { batch.rows() } -> std::convertible_to<std::int64_t>;
 };
 
-// What dim 0 of all tensors of a plain struct is; nothing where they differ.
+// Dim 0 of all tensors in a plain struct; nothing if they differ.
 template <typename B>
 std::optional<std::int64_t> common_rows(const B& batch) {
   std::optional<std::int64_t> rows;
@@ -126,8 +126,9 @@ std::optional<std::int64_t> common_rows(const B& batch) {
 
 }  // namespace detail
 
-// What a batch says by first_sample with a member `samples`, size() or rows(), or as a Range of samples, or by its tensors,
-// where they have equally many rows. `counted`: as many as its loader gives; nothing where that is not known.
+// The samples of a batch. It is the number of the first sample, a Range, or a struct with first_sample. A struct's count is its
+// member `samples`, size() or rows(); without these it is `counted`, the number that the loader gives, or dim 0 of its tensors
+// if that is the same in all.
 template <typename Batch>
 BatchSamples samples_of(const Batch& batch, std::optional<std::int64_t> counted) {
   if constexpr (std::integral<Batch>) {

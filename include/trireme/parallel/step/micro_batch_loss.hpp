@@ -13,19 +13,19 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// What a micro-batch adds to the loss of its step.
+// The loss that a micro-batch adds to its step.
 struct MicroBatchLoss {
-  std::function<StepTotals()> read;                   // of a GPU: the host waits
-  std::function<void(StepTotals* on_device)> add_to;  // empty where the host knows the numbers
+  std::function<StepTotals()> read;                   // for a loss on a GPU the host waits
+  std::function<void(StepTotals* on_device)> add_to;  // adds it on the GPU; empty if the host knows the numbers
 };
 
 using AddedLosses = std::vector<std::shared_ptr<AddedLoss>>;
 double value_of(const AddedLosses& added);
 
-// Of a stage that is not the last one: what its layers have added to the loss of the last.
+// On a stage other than the last: the losses that its layers added.
 MicroBatchLoss micro_batch_loss(const AddedLosses& added, bool on_host);
 
-// Of the loss of the current tape, with what layers have added to it.
+// The given loss and those that layers added on the current tape.
 template <typename T, typename D>
 MicroBatchLoss micro_batch_loss(const Loss<T, D>& loss) {
   const AddedLosses& added = Tape::current()->added_losses();

@@ -12,7 +12,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// An nn::Staged and the batches of a step, as a schedule runs them.
+// StagePasses of an nn::Staged and the batches of a step.
 template <typename Net, typename Batch>
 class ModelPasses final : public StagePasses {
  public:

@@ -15,17 +15,18 @@ namespace parallel {
 // A micro-batch in a stage, from its forward pass to its last gradient.
 struct StagePass {
   std::unique_ptr<Tape> tape = {};
-  nn::PackedFlow input = {};                       // until forward has taken it
-  std::vector<nn::FlowPart> input_gradients = {};  // of its parts that have one, in order; without memory: none arrived
-  nn::PackedFlow output = {};                      // until it is sent; the last stage has none
-  nn::GiveGradients give = {};                     // to those of its parts that have a gradient
-  std::function<void()> backward = {};             // of the last stage, from its loss
-  std::int64_t nominal_targets = 0;                // of that loss
-  // Where layers of another stage have added losses: the first part of their backward pass.
+  nn::PackedFlow input = {};                       // until forward() takes it
+  std::vector<nn::FlowPart> input_gradients = {};  // of the parts with a gradient, in order; without memory if none arose
+  nn::PackedFlow output = {};                      // until it is sent; empty on the last stage
+  nn::GiveGradients give = {};                     // passes gradients to the output's parts that have one
+  std::function<void()> backward = {};             // on the last stage: the backward pass from the loss
+  std::int64_t nominal_targets = 0;                // of the loss
+  // On other stages, if their layers added losses: begins the backward pass of these losses.
   std::function<void(const Tape& tape, std::int64_t nominal_targets)> begin_added = {};
 };
 
-// A model of stages and the micro-batches of a step, as a schedule runs them: parallel::Step makes one of any nn::Staged.
+// The interface by which a schedule runs the stages of a model and the micro-batches of a step. parallel::Step implements it
+// for any nn::Staged.
 class StagePasses {
  public:
   StagePasses() = default;
@@ -34,10 +35,10 @@ class StagePasses {
   virtual ~StagePasses() = default;
 
   virtual int num_micro_batches() const = 0;
-  virtual TapeOptions names(int micro_batch) const = 0;  // of its random numbers
-  virtual void listen(Tape& tape) = 0;                   // to the newest backward pass of a micro-batch on this rank
+  virtual TapeOptions names(int micro_batch) const = 0;  // the names of its random numbers
+  virtual void listen(Tape& tape) = 0;                   // before the last backward pass of a micro-batch on this rank
 
-  // Takes the input and leaves the output, or on the last stage how backward begins; on the current tape.
+  // Takes pass.input and sets pass.output, or pass.backward on the last stage. Records on the current tape.
   virtual void forward(int stage, int micro_batch, StagePass& pass) = 0;
 };
 

@@ -25,26 +25,26 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// One step of training, of DataParallel::begin: all micro-batches of all ranks between two updates.
+// A training step, made by DataParallel::begin: all micro-batches of all ranks between two updates.
 //
 //   parallel::Step step = replicas.begin(number);
 //   step.backward(batch, [&] { return cross_entropy(net.forward(batch), batch.labels); });
 //   step.update(optimizer, {.learning_rate = rate(number), .clip_norm = 1});
 //
-// Gradients travel while backward() runs. A step that ends without update(), by an exception too, leaves nothing behind but
-// what a communication hook has sent: gradients are cleared, buffers have their values of before. All ranks give it up at the
-// same place; where one does so alone the ranks no longer call alike, and the job fails, or their replicas are found to differ.
-// In a pipeline a step whose backward() fails ends the job: stages have messages for each other under way.
+// Gradients are reduced while backward() runs. A step that ends without update(), also by an exception, is undone: gradients
+// are cleared and buffers restored; only what a communication hook has sent stays. All ranks must give a step up at the same
+// place: if one does so alone, the job fails because the ranks' calls differ, or a later comparison finds that the replicas do.
+// In a pipeline a failed backward() ends the job, since messages between the stages are still under way.
 //
-// update() tells monitor::Registry::current(), with ParallelOptions::metrics_prefix before the names: loss, gradient_norm,
-// learning_rate, loss_scale of float16, step_seconds (from begin() on), exposed_communication_seconds; and counts targets,
-// sent_bytes (by this rank to other nodes) and skipped_steps. It asks nobody for them. Of a GPU's step it knows the loss and
-// the norm where finish() was called.
+// update() sets these metrics in monitor::Registry::current(), with the prefix ParallelOptions::metrics_prefix: the gauges
+// loss, gradient_norm, learning_rate, loss_scale (float16), step_seconds (since begin()) and exposed_communication_seconds; the
+// counters targets, sent_bytes (by this rank to other nodes) and skipped_steps. This takes no communication. Steps of a
+// StepGraph set none.
 //
-// Steps of different models nest: inside the loss of a generator the discriminator may take its step. The DataParallel of each
-// is made of a group of its own (Group::split). What the outer loss needs of the inner model it computes after the inner step,
-// which changes the values that a backward pass would read. A gradient for a parameter that was updated since is an error; the
-// values of frozen parameters are not compared.
+// Steps of different models nest: the discriminator may take its step inside the loss of the generator. Each model's
+// DataParallel needs a group of its own (Group::split). The outer loss must use the inner model only after the inner step,
+// which changes its parameters: a gradient for a parameter that was updated since its use is an error. Frozen parameters are
+// not checked for this.
 class [[nodiscard]] Step {
  public:
   Step(std::int64_t number, std::shared_ptr<OpenStep> open);  // DataParallel::begin calls it
@@ -52,13 +52,13 @@ class [[nodiscard]] Step {
   Step& operator=(Step&&) = delete;
   ~Step();
 
-  // One micro-batch: opens its tape, calls loss(), multiplies it by the loss scale of float16 and runs the backward pass.
-  // `batch` names its random numbers by batch.first_sample, the number of its first sample among those of all ranks, and by how
-  // many samples it has, see samples_of(). A Range of samples will do, and where nothing is drawn the first number alone.
-  // loss() gives a Loss, or a Variable of one element, which then counts as one target.
+  // Runs one micro-batch: opens a tape, calls loss(), multiplies the result by the loss scale of float16 and runs the backward
+  // pass. Random numbers depend on batch.first_sample, the number of the batch's first sample among those of all ranks, and on
+  // the number of its samples, see samples_of(). A Range of samples may take the place of the batch; without random numbers the
+  // first number is enough. loss() returns a Loss, or a Variable of one element, which counts as one target.
   //
-  // Where batch norm is synchronised the model is in training on all ranks or in evaluation on all; otherwise all get an
-  // Error{rank_mismatch} that names them.
+  // If batch norm is synchronised, the model must be in training mode on all ranks or in evaluation mode on all; otherwise all
+  // ranks throw an Error{rank_mismatch} that names them.
   template <typename Batch, std::invocable F>
   void backward(const Batch& batch, const F& loss) {
     if constexpr (gives_loss<F>()) {
@@ -76,10 +76,10 @@ class [[nodiscard]] Step {
     }
   }
 
-  // All micro-batches of this rank, as loaders give them: each is brought to the model's device, see data::brought_to. The
-  // model is a list of layers (nn::Staged), or has forward(batch) and loss(output, batch). Where it is one stage the
-  // micro-batches run one after the other, each as backward(batch, loss). In a pipeline `batches` holds as many as begin() was
-  // told; they run by ParallelOptions::schedule, and all ranks of the pipeline axis give the same ones.
+  // Runs all micro-batches of this rank, as a loader gives them. Each is copied to the model's device, see data::brought_to.
+  // The model is a list of layers (nn::Staged), or has forward(batch) and loss(output, batch). A model of one stage runs the
+  // micro-batches one after the other, each as backward(batch, loss). A pipeline runs them by ParallelOptions::schedule:
+  // `batches` must have as many as begin() was given, the same on all ranks of the pipeline axis.
   template <typename Net, std::ranges::input_range Batches>
   void backward(Net& model, const Batches& batches) {
     using D = typename Net::Device;
@@ -109,19 +109,19 @@ class [[nodiscard]] Step {
     }
   }
 
-  // How many samples the step has, of all ranks together, for batches that do not say how many are theirs.
+  // Sets the number of samples in the step, on all ranks together, for batches that do not have their own number.
   void set_samples(std::int64_t all);
 
-  // Asks all ranks: what any of them has asked for is in the summary of all.
+  // Requests something of all ranks: what any rank asks for appears in the summary of every rank.
   void ask(const StepRequests& requests);
 
-  // Waits for the gradients. Afterwards the store holds their sum over all ranks (where the step is sharded: only in the part
-  // that this rank updates), and the summary what it means: loss and norm are those of the whole model, without the loss scale.
-  // May be called again, also after update().
+  // Waits for the gradients. Afterwards the store holds their sum over all ranks (if the step is sharded, only in the part that
+  // this rank updates), and the summary has the loss and norm of the whole model, without the loss scale. May be called again,
+  // also after update().
   const StepSummary& finish();
 
-  // finish(), unless it was called; then the optimizer's update, which ends the step. False where it was skipped because the
-  // loss or a gradient is not finite, see NonFinitePolicy and GradScalerOptions. What throws here ends the step too.
+  // Calls finish() if that was not done, updates with the optimizer and ends the step, also when it throws. Returns false if
+  // the step was skipped because the loss or a gradient is not finite, see NonFinitePolicy and GradScalerOptions.
   bool update(optim::AnyOptimizer& optimizer, const optim::UpdateOptions& options = {});
 
   std::int64_t number() const { return number_; }
@@ -147,11 +147,11 @@ class [[nodiscard]] Step {
       rethrow_from_loss(error);
     }
   }
-  [[noreturn]] void rethrow_from_loss(const Error& error) const;  // in a handler of it: an argument that is refused
-  void require_whole_model() const;                               // no other rank has stages of it
+  [[noreturn]] void rethrow_from_loss(const Error& error) const;  // call it in a handler; names the loss in a refused argument
+  void require_whole_model() const;                               // no pipeline divides the model
   void require_model(const Model& model, std::size_t num_stages) const;
   const std::shared_ptr<OpenStep>& require_open() const;  // for backward()
-  void require_own_loss() const;                          // that it has not let the step go
+  void require_own_loss() const;                          // the loss function has not moved or given up this step
   void run_stages(StagePasses& passes);
   class EndOnError;
   void give_up() noexcept;
