@@ -1,4 +1,4 @@
-# The target PCRE2::8BIT. Debian's package has no file for find_package.
+# Makes the target PCRE2::8BIT: Debian's package has no CMake config file.
 include(FindPackageHandleStandardArgs)
 find_path(PCRE2_INCLUDE_DIR pcre2.h)
 find_library(PCRE2_LIBRARY pcre2-8)

@@ -1,4 +1,4 @@
-# The target sentencepiece::sentencepiece. Debian's package has no file for find_package.
+# Makes the target sentencepiece::sentencepiece: Debian's package has no CMake config file.
 include(FindPackageHandleStandardArgs)
 find_path(sentencepiece_INCLUDE_DIR sentencepiece_processor.h)
 find_library(sentencepiece_LIBRARY sentencepiece)

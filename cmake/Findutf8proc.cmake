@@ -1,4 +1,4 @@
-# The target utf8proc::utf8proc. Debian's package has no file for find_package.
+# Makes the target utf8proc::utf8proc: Debian's package has no CMake config file.
 include(FindPackageHandleStandardArgs)
 find_path(utf8proc_INCLUDE_DIR utf8proc.h)
 find_library(utf8proc_LIBRARY utf8proc)

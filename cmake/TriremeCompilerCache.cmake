@@ -1,12 +1,12 @@
-# Where ccache is installed, compilers are called through it: what was compiled once is not compiled again, even in another clone of
+# Calls compilers through ccache where it is installed: a file that was compiled once is not compiled again, even in another clone of
 # the project. For that, paths below the source folder count as relative ones, and the folder of a compilation does not count.
-# -DTRIREME_COMPILER_CACHE=OFF goes without it.
+# -DTRIREME_COMPILER_CACHE=OFF switches it off.
 option(TRIREME_COMPILER_CACHE "Compile through ccache where it is installed" ON)
 if(NOT PROJECT_IS_TOP_LEVEL)
   return()
 endif()
 
-# What __FILE__ names is the same in every clone.
+# Makes __FILE__ the same in every clone.
 add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 
 if(TRIREME_COMPILER_CACHE)

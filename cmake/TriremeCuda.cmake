@@ -1,8 +1,8 @@
-# NVIDIA GPUs: kernels are compiled by nvcc, all else by the C++ compiler. Of cuBLASLt, cuDNN and NCCL only the headers are
-# needed: a program opens the libraries when it first uses them (src/device/cuda/library.hpp), so it starts without them.
+# NVIDIA GPUs: nvcc compiles the kernels, the C++ compiler all other code. The build needs only the headers of cuBLASLt, cuDNN and
+# NCCL: a program opens the libraries when it first uses them (src/device/cuda/library.hpp), so it starts without them.
 set(TRIREME_HAS_CUDA OFF)
 
-# trireme_cuda_missing(TEXT...): the build has no CUDA; an error when it was asked for.
+# trireme_cuda_missing(TEXT...): switches CUDA off; an error where TRIREME_CUDA is ON.
 function(trireme_cuda_missing)
   list(JOIN ARGN " " reason)
   if(TRIREME_CUDA STREQUAL "ON")
@@ -12,7 +12,7 @@ function(trireme_cuda_missing)
 endfunction()
 
 macro(trireme_find_cuda)
-  # Packages of Python's index put all of CUDA below one folder, nvidia, in which only versioned libraries lie.
+  # Packages of PyPI put all of CUDA below one folder, nvidia, which has only libraries with a version in their names.
   find_package(Python3 QUIET COMPONENTS Interpreter)
   if(Python3_FOUND)
     execute_process(
@@ -46,7 +46,7 @@ macro(trireme_find_cuda)
     endif()
     enable_language(CUDA)
     find_package(CUDAToolkit REQUIRED)
-    # Where a program looks for the libraries after the loader's own places.
+    # The folders in which a program looks for the libraries after the loader's own.
     set(TRIREME_CUDA_LIBRARY_FOLDERS ${CUDAToolkit_LIBRARY_DIR})
     foreach(include IN ITEMS ${TRIREME_CUDNN_INCLUDE} ${TRIREME_NCCL_INCLUDE})
       foreach(folder IN ITEMS lib lib64)
@@ -62,14 +62,14 @@ macro(trireme_find_cuda)
   endif()
 endmacro()
 
-if(TRIREME_CUDA STREQUAL "AUTO" AND NOT EXISTS /dev/nvidiactl AND NOT EXISTS /dev/dxg) # the driver's; that of Windows' Linux
+if(TRIREME_CUDA STREQUAL "AUTO" AND NOT EXISTS /dev/nvidiactl AND NOT EXISTS /dev/dxg) # the devices of the driver and of WSL
   message(STATUS "No CUDA: this machine has no NVIDIA GPU; TRIREME_CUDA=ON builds for others")
 elseif(NOT TRIREME_CUDA STREQUAL "OFF")
   trireme_find_cuda()
 endif()
 
-# trireme_cuda_sources(ROOM file.cpp...): files of a room that call CUDA's libraries. They are compiled apart from the others, which
-# stay as they are when CUDA is switched on.
+# trireme_cuda_sources(ROOM file.cpp...): files of a room that call CUDA's libraries. They are compiled apart from the others, so that
+# these need not be compiled again when CUDA is switched on.
 function(trireme_cuda_sources room)
   trireme_room(${room}_cuda ${ARGN})
   target_include_directories(trireme_${room}_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TRIREME_CUDNN_INCLUDE}
@@ -81,8 +81,8 @@ function(trireme_cuda_kernels room)
   set(kernels trireme_${room}_kernels_cuda)
   add_library(${kernels} OBJECT ${ARGN})
   target_include_directories(${kernels} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
-  # CMake 3.25 does not know the flag of nvcc for C++20. What nvcc generates for the C++ compiler is no code of ours: it gets
-  # fewer warnings.
+  # CMake 3.25 does not know nvcc's flag for C++20. Code that nvcc generates for the C++ compiler is compiled with fewer
+  # warnings.
   target_compile_options(${kernels} PRIVATE -std=c++20 --expt-relaxed-constexpr --extended-lambda -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror)
   target_link_libraries(${kernels} PRIVATE fmt::fmt)
   set_target_properties(${kernels} PROPERTIES POSITION_INDEPENDENT_CODE ON)
@@ -90,7 +90,7 @@ function(trireme_cuda_kernels room)
 endfunction()
 
 # trireme_on_every_device(ROOM file.cpp...): templates over the device, compiled once with TRIREME_DEVICE=Cpu and, with CUDA,
-# once more with TRIREME_DEVICE=Cuda. Such a file defines nothing but templates.
+# once more with TRIREME_DEVICE=Cuda. Such a file may define only templates.
 function(trireme_on_every_device room)
   target_sources(trireme_${room} PRIVATE ${ARGN})
   target_compile_definitions(trireme_${room} PRIVATE TRIREME_DEVICE=Cpu)
@@ -100,8 +100,8 @@ function(trireme_on_every_device room)
   endif()
 endfunction()
 
-# trireme_for_every_policy(ROOM file.cpp...): the same for templates over the precision policy too. The library has what programs
-# need (precision/each_policy.hpp), trireme_float64 the rest, for the tests.
+# trireme_for_every_policy(ROOM file.cpp...): the same for templates over device and precision policy. The library gets the policies for
+# programs (precision/each_policy.hpp), trireme_float64 gets Float64, for the tests.
 function(trireme_for_every_policy room)
   trireme_on_every_device(${room} ${ARGN})
   trireme_room_of(trireme_float64 ${room}_float64 ${ARGN})
@@ -112,7 +112,7 @@ function(trireme_for_every_policy room)
   endif()
 endfunction()
 
-# trireme_sources_on_every_device(TARGET file.cpp...): the same for a program or library beside the rooms.
+# trireme_sources_on_every_device(TARGET file.cpp...): like trireme_on_every_device, for a program or library outside of the rooms.
 function(trireme_sources_on_every_device target)
   target_sources(${target} PRIVATE ${ARGN})
   target_compile_definitions(${target} PRIVATE TRIREME_DEVICE=Cpu)

@@ -1,4 +1,4 @@
-# Everything comes from the system: nothing is downloaded at configure time.
+# Finds all dependencies on the system: nothing is downloaded at configure time.
 find_package(fmt REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED)
 find_package(dnnl CONFIG REQUIRED)

@@ -8,7 +8,7 @@ install(
   FILE_SET HEADERS)
 install(EXPORT trireme-targets NAMESPACE trireme:: DESTINATION ${package_folder})
 
-# A static library hands on everything it links, a shared one only what its headers include.
+# A static library passes on everything that it links, a shared one only what its headers include.
 get_target_property(library_type trireme TYPE)
 if(library_type STREQUAL "STATIC_LIBRARY")
   set(TRIREME_IS_STATIC ON)
@@ -21,7 +21,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/trireme-config.cmake ${CMAKE_CURRENT_B
               cmake/TriremeMap.cmake cmake/FindPCRE2.cmake cmake/Findutf8proc.cmake cmake/Findsentencepiece.cmake
         DESTINATION ${package_folder})
 
-# What is read and started beside the library, in the places where its pages look for each other.
+# Pages, examples and programs, in folders that keep the links between pages valid.
 if(PROJECT_IS_TOP_LEVEL)
   set(shared_folder ${CMAKE_INSTALL_DATADIR}/trireme)
   install(FILES README.md ARCHITECTURE.md CHANGELOG.md LICENSE DESTINATION ${shared_folder})
@@ -32,7 +32,7 @@ if(PROJECT_IS_TOP_LEVEL)
   install(DIRECTORY benchmarks/results DESTINATION ${shared_folder}/benchmarks)
 
   set(CPACK_PACKAGE_NAME trireme)
-  set(CPACK_PACKAGE_CONTACT "the authors of Trireme") # a package of Debian must have one
+  set(CPACK_PACKAGE_CONTACT "the authors of Trireme") # required for a Debian package
   set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
   set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)

@@ -9,7 +9,7 @@ set(TRIREME_ISA_FLAGS_baseline "")
 set(TRIREME_ISA_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(TRIREME_ISA_FLAGS_avx512 ${TRIREME_ISA_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
 
-# Those of TRIREME_ISAS that are compiled. The compiler says what this processor has.
+# The part of TRIREME_ISAS that is compiled. For "native" the compiler reports what this processor has.
 set(TRIREME_BUILT_ISAS ${TRIREME_ISAS})
 if(TRIREME_KERNELS STREQUAL "native")
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} -march=native -dM -E -x c++ /dev/null OUTPUT_VARIABLE macros)
@@ -25,20 +25,19 @@ elseif(NOT TRIREME_KERNELS STREQUAL "all")
   message(FATAL_ERROR "TRIREME_KERNELS is ${TRIREME_KERNELS}; set it to all or native")
 endif()
 
-# Kernels are optimised in every build type. None of these flags changes a result: errno and floating-point traps are
-# not read, fused multiply-add is used wherever the instruction set has it: clang fuses within an expression, where it fuses
-# a * b + c * d alike in a loop's vectors and in the elements that are left; with "fast" it may not, and an element's bits would
-# depend on its place. GCC has no such mode; with "fast" the
-# tests of fixed bits pass.
+# Kernels are optimised in every build type. Nobody reads errno and floating-point traps. Fused multiply-add is used wherever the
+# instruction set has it. With "on", clang fuses within an expression, in the same way in a loop's vectors and in its remaining
+# elements; with "fast" it may fuse a * b + c * d differently there, and an element's bits would depend on its place. GCC has no mode
+# "on"; with "fast" the tests of fixed bits pass.
 add_library(trireme_kernel_settings INTERFACE)
 target_compile_options(
   trireme_kernel_settings INTERFACE -O3 -fopenmp-simd $<IF:$<CXX_COMPILER_ID:Clang>,-ffp-contract=on,-ffp-contract=fast>
                                     -fno-math-errno -fno-trapping-math -fno-exceptions)
-# clang makes vector code of fewer loops than GCC, and warns of each that asks for it: those that call the C library.
+# clang vectorises fewer loops than GCC, and warns about each `omp simd` loop that it can't vectorise: those that call the C library.
 target_compile_options(trireme_kernel_settings INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
 
-# trireme_kernels(ROOM FILE...): adds the kernel files of a room, each compiled with -DTRIREME_ISA=<isa> for every isa. Of
-# those that are not compiled the tables are empty.
+# trireme_kernels(ROOM FILE...): adds the kernel files of a room, each compiled with -DTRIREME_ISA=<isa> for every isa. Instruction
+# sets that are not compiled get empty tables.
 function(trireme_kernels room)
   foreach(isa IN LISTS TRIREME_ISAS)
     set(kernels trireme_${room}_kernels_${isa})
@@ -58,8 +57,8 @@ function(trireme_kernels room)
   endforeach()
 endfunction()
 
-# trireme_empty_tables(VARIABLE ROOM ISA FILE...): a source that defines what the kernel files' headers declare with
-# TRIREME_KERNEL_TABLE.
+# trireme_empty_tables(VARIABLE ROOM ISA FILE...): writes a source that defines, empty, the tables that the kernel files' headers
+# declare with TRIREME_KERNEL_TABLE.
 function(trireme_empty_tables variable room isa)
   set(content "")
   foreach(file IN LISTS ARGN)

@@ -1,10 +1,10 @@
 # trireme_map_sources(TARGET file...): sources of a target that call map() (trireme/autograd/operations/map.hpp), compiled so that its loops
-# become vector code. A file.cu gets what nvcc needs for expressions of a GPU's tensors.
+# become vector code. A file.cu gets the flags that nvcc needs for expressions on GPU tensors.
 #
 #   add_executable(my_program main.cpp)
 #   trireme_map_sources(my_program my_operations.cpp)
 #
-# None of these flags changes a result but in the last bits: errno and floating-point traps are not read, fused multiply-add is used
+# These flags change at most the last bits of results: errno and floating-point traps are not set, and fused multiply-add is used
 # wherever the instruction set has it.
 function(trireme_map_sources target)
   target_sources(${target} PRIVATE ${ARGN})

@@ -1,4 +1,4 @@
-# trireme_time_limit(TEST seconds): four times as long under a sanitizer.
+# trireme_time_limit(TEST seconds): sets the time limit of a test, four times as long under a sanitizer.
 function(trireme_time_limit test seconds)
   if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     math(EXPR seconds "4 * ${seconds}")
@@ -6,7 +6,7 @@ function(trireme_time_limit test seconds)
   set_tests_properties(${test} PROPERTIES TIMEOUT ${seconds})
 endfunction()
 
-# trireme_processors(VARIABLE RANKS): how many processors ctest counts for so many ranks: half of their time they wait for each other.
+# trireme_processors(VARIABLE RANKS): how many processors ctest counts for RANKS ranks, which wait for each other half of the time.
 function(trireme_processors variable ranks)
   math(EXPR processors "(${ranks} + 1) / 2")
   set(${variable} ${processors} PARENT_SCOPE)
@@ -48,10 +48,9 @@ function(trireme_mpi_runs target)
   endforeach()
 endfunction()
 
-# Open MPI runs as root, with more ranks than cores; version 5 has another name for the second. It yields when idle, as mpirun itself
-# chooses for more ranks than cores: a rank that waits in a call of MPI, as all do where a job begins, gives its core to those that
-# it waits for. Where it does not, most of the processor time of these tests goes into waiting; likewise where OpenMP's idle threads
-# spin.
+# Lets Open MPI run as root, and with more ranks than cores, for which version 5 has another variable. A waiting rank yields its core, as
+# mpirun itself chooses for more ranks than cores. Otherwise, or where OpenMP's idle threads spin, most of the processor time of
+# these tests would go into waiting.
 function(trireme_mpi_environment test)
   set_tests_properties(
     ${test}

@@ -1,5 +1,5 @@
 # trireme_together(VARIABLE PROGRAM file...): the sources of a test program. Its files of test cases are compiled together, at most 8 at
-# a time, each within a namespace of its own (together.cmake); the others stay as they are. Without TRIREME_TOGETHER all do.
+# a time, each within a namespace of its own (together.cmake); other files are compiled alone. Without TRIREME_TOGETHER all files are.
 set(TRIREME_TOGETHER_SCRIPT ${CMAKE_CURRENT_LIST_DIR}/together.cmake)
 
 function(trireme_together variable program)

@@ -1,5 +1,5 @@
-# Writes OUT, a source that includes FILES (separated by |), each within a namespace of its own, so that they may have equal names.
-# What they include comes first, outside of these: within them it is there already.
+# Writes OUT, a source that includes FILES (separated by |), each within a namespace of its own, so that they may define equal names.
+# Before that, outside of these namespaces, OUT includes the headers of FILES, so that inside them include guards skip these headers.
 string(REPLACE "|" ";" FILES "${FILES}")
 set(includes "")
 set(bodies "")
@@ -8,7 +8,7 @@ foreach(file IN LISTS FILES)
   file(STRINGS ${FOLDER}/${file} lines REGEX "^#include")
   cmake_path(GET file PARENT_PATH beside)
   foreach(line IN LISTS lines)
-    # A header beside the file is one beside it here too.
+    # A header in the folder of the file is included by its path.
     if(line MATCHES "^#include \"([^\"]+)\"")
       if(EXISTS ${FOLDER}/${beside}/${CMAKE_MATCH_1})
         set(line "#include \"${beside}/${CMAKE_MATCH_1}\"")

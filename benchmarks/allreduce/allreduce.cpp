@@ -1,4 +1,4 @@
-// The sum of float32 buffers over all ranks: our group against MPI_Allreduce and, on one machine, the limit of the memory.
+// All-reduce of float32 buffers: our group against MPI_Allreduce and, on one machine, the limit of the memory.
 //   mpirun -n 2 allreduce [--json FILE]
 
 #define OMPI_SKIP_MPICXX 1
@@ -29,8 +29,8 @@ struct Options {
 
 constexpr double longest_measurement = 1;  // seconds, about, of one contender in one round
 
-// Ranks leave a barrier up to a microsecond apart, as long as a small call takes: they begin at the next full 20 us of the
-// clock that they share. Where they also share cores, they can't begin together.
+// Ranks leave a barrier up to a microsecond apart, which is as long as a small call. So they begin at the next full 20 us of
+// their common clock. Ranks that share cores can't begin together.
 std::chrono::steady_clock::time_point start_together() {
   using Clock = std::chrono::steady_clock;
   constexpr auto interval = std::chrono::microseconds(20);
@@ -63,7 +63,7 @@ double measure(Contender& contender, std::size_t count, int calls) {
   return median(seconds);
 }
 
-// What the table prints beside the times: how much less time the second takes than the first.
+// A ratio that the table prints beside the times: time of the first / time of the second.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> ratios = {
     {{"mpi", "group"}, {"mpi", "heap"}, {"fixed", "group"}, {"limit", "group"}, {"flags", "group"}}};
 

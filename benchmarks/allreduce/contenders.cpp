@@ -88,7 +88,7 @@ class Limit final : public Contender {
   std::vector<std::byte*> to_;
 };
 
-// The same with what no two ranks can do without: a flag that says that the data are there, and one that they are reduced.
+// The same with the least synchronisation: each rank sets a flag when its data are ready, and another when they are reduced.
 class LimitWithFlags final : public Contender {
  public:
   LimitWithFlags(const Group& world, std::size_t count) : world_(world), limit_(world, count) {

@@ -22,7 +22,7 @@ class Contender {
 //   heap   ours, on buffers that the other ranks can't reach
 //   fixed  ours, in Group::memory(), in the order of ReduceOp::fixed_sum
 //   mpi    MPI_Allreduce
-//   limit  the loads and stores that ours needs, without any synchronisation
-//   flags  the same between two flags of each rank: the data are there, the data are reduced
+//   limit  the loads and stores of ours, without any synchronisation
+//   flags  the same with two flags of each rank: its data are ready, its data are reduced
 // The last two only where all ranks are on one machine.
 std::vector<std::unique_ptr<Contender>> make_contenders(const trireme::Group& world, std::size_t count);

@@ -19,6 +19,6 @@ struct WaysOptions {
 // Steps of DataParallel with each fixed size, with its default sizes and with the buckets that its tuner finds. Collective.
 void compare_tuned(const trireme::Group& world, std::span<const GradientSize> gradients, const WaysOptions& options);
 
-// A model of two branches that are registered in the other order than backward goes through them: buckets reduced in the order
-// of the store and in the ready order, for each size. Collective.
+// Steps of a model with two branches that backward goes through in another order than the store's: buckets are reduced in the
+// order of the store and in the order in which they are ready, for each size. Collective.
 void compare_ready_order(const trireme::Group& world, std::span<const GradientSize> gradients, const WaysOptions& options);

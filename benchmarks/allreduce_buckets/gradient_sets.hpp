@@ -6,10 +6,10 @@
 
 #include "trireme/core/shape.hpp"
 
-// One parameter's gradient, in the order in which backward finishes them.
+// The gradient of one parameter. Lists of them are in the order in which backward finishes them.
 struct GradientSize {
   trireme::Shape shape;
-  double work = 0;  // multiply-adds of backward that come before it is final, in any unit
+  double work = 0;  // multiply-adds of backward for this gradient, in any unit
 };
 
 // "gpt" (10.9M parameters: 6 layers, width 384), "gpt2" (124M), "resnet18" (11.7M), "resnet50" (25.6M).

@@ -7,12 +7,12 @@
 
 namespace {
 
-constexpr double mistakes = 0.05;  // of a recommendation
+constexpr double mistakes = 0.05;  // the probability of a wrong recommendation
 
-// The probability that the median of n values lies outside of the k-th smallest and the k-th largest, k from 1: with each toss
-// of a coin a value lies on either side of it.
+// The probability that the true median of n values lies outside of the k-th smallest and the k-th largest, k from 1. Each value
+// lies above or below the median with probability 1/2, as in tosses of a coin.
 double outside(std::size_t n, std::size_t k) {
-  double chance = std::pow(0.5, static_cast<double>(n));  // of no value below
+  double chance = std::pow(0.5, static_cast<double>(n));  // that no value lies below
   double sum = 0;
   for (std::size_t below = 0; below < k; ++below) {
     sum += chance;

@@ -13,7 +13,7 @@ namespace {
 
 struct Bandwidth {
   double algorithm;  // bytes / time
-  double bus;        // what each rank's link carries: x 2 (n - 1) / n
+  double bus;        // the load of each rank's link: x 2 (n - 1) / n
 };
 
 Bandwidth bandwidth(const Sweep& sweep, const Row& row, int ranks) {
@@ -36,7 +36,7 @@ Recommendation recommended(const Sweep& sweep) {
   return recommend(ways, usual);
 }
 
-// What makes a difference of a few percent hard to see.
+// Warnings of conditions that hide a difference of a few percent.
 std::vector<std::string> warnings(const Sweep& sweep, const Recommendation& recommendation) {
   std::vector<std::string> texts;
   if (sweep.shares_cores) {

@@ -27,7 +27,7 @@ struct Simulated {
   }
 };
 
-// A parameter for each gradient. The store lists those last that are registered first.
+// A parameter for each gradient. Parameters that are registered first come last in the store.
 struct Gradients : nn::Module<Float32> {
   Gradients(std::span<const GradientSize> gradients, const Order& store_order) : parameters(gradients.size()) {
     for (auto index = store_order.rbegin(); index != store_order.rend(); ++index) {
@@ -35,7 +35,7 @@ struct Gradients : nn::Module<Float32> {
     }
   }
 
-  // A sum whose backward pass does what is simulated, in this order.
+  // A sum whose backward pass is the simulated one, in this order.
   Loss<float> loss(const Backward& backward, const Order& order) const {
     Variable<float> sum(Tensor<float>::zeros({}));
     for (auto index = order.rbegin(); index != order.rend(); ++index) {

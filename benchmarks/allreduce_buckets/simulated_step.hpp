@@ -8,14 +8,14 @@
 #include "trireme/comm/base/group.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
-// A training step of no model: a simulated backward pass whose gradients DataParallel reduces. The parameters are registered so
-// that backward finishes their gradients in the order of the store, unless told otherwise.
+// A training step without a model: DataParallel reduces the gradients of a simulated backward pass. By default the parameters
+// are registered so that backward finishes their gradients in the order of the store.
 class SimulatedStep {
  public:
   struct Options {
     trireme::parallel::ParallelOptions data_parallel;
-    bool swap_halves = false;           // of the gradients, in the store
-    bool first_in_store_order = false;  // the first backward pass goes in that order
+    bool swap_halves = false;           // the store has the second half of the gradients first
+    bool first_in_store_order = false;  // the first backward pass goes in the store's order
   };
 
   // Collective. `gradients` and `backward` outlive it.
@@ -36,5 +36,5 @@ class SimulatedStep {
 // A size in bytes: at least 1.
 trireme::parallel::ParallelOptions buckets_of(double bytes);
 
-// Medians over interleaved rounds of each step's seconds; each round begins with another step. Collective.
+// The median seconds of each step over interleaved rounds; each round begins with another step. Collective.
 std::vector<double> time_steps(std::span<SimulatedStep> steps, int rounds);

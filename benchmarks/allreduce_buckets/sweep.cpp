@@ -23,7 +23,7 @@ double slowest(double seconds) {
   return seconds;
 }
 
-// The gradients of all ranks, and what is done with them.
+// The gradients of all ranks, and the measurements on them.
 class Bench {
  public:
   Bench(const trireme::Group& world, std::span<const GradientSize> gradients)
@@ -38,7 +38,7 @@ class Bench {
 
   double bytes() const { return static_cast<double>(elements_) * sizeof(float); }
 
-  // All buckets at once, nothing beside them.
+  // All buckets at once, without a backward pass.
   double reduce(const BucketCuts& cuts) {
     std::ranges::fill(values(), 1.0f);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -154,7 +154,7 @@ std::vector<std::vector<double>> rounds_of(const std::vector<Row>& rows, int rou
   return seconds;
 }
 
-// Of all sizes but the solved one, each with and without every compression in turn.
+// Steps of all sizes except the solved one, each without compression and with every compression in turn.
 std::vector<HookRows> time_hooks(const trireme::Group& world, std::span<const GradientSize> gradients, const Sweep& sweep,
                                  const SweepOptions& options, double backward_seconds) {
   using trireme::parallel::CompressionBetween;
@@ -199,7 +199,7 @@ Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients
                .shares_cores = any_rank_shares_cores(world)};
   auto& rows = result.rows;
 
-  bench.reduce(rows.back().cuts);  // warm
+  bench.reduce(rows.back().cuts);  // warms up
   bench.reduce_by_mpi(rows.back().cuts);
   const auto group = rounds_of(rows, options.rounds, [&](const Row& row) { return bench.reduce(row.cuts); });
   const auto mpi = rounds_of(rows, options.rounds, [&](const Row& row) { return bench.reduce_by_mpi(row.cuts); });

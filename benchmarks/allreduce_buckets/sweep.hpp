@@ -12,7 +12,7 @@ struct SweepOptions {
   std::vector<double> bucket_mib;  // caps; 0: one bucket
   double backward_seconds = -1;    // simulated; below 0: as long as the reduction of one bucket takes
   int rounds = 15;
-  std::vector<std::string> hooks = {};  // compressions to be tried too: parallel::parse_compression
+  std::vector<std::string> hooks = {};  // compressions to try, for parallel::parse_compression
 };
 
 // One bucket size, medians over the rounds; each time is the slowest rank's.
@@ -20,12 +20,12 @@ struct Row {
   std::string name;       // "25 MiB", "one bucket", "solved"
   double bucket_mib = 0;  // its cap; 0: none
   trireme::parallel::BucketCuts cuts;
-  double group_seconds = 0;      // all buckets, nothing else to do
+  double group_seconds = 0;      // all buckets, without a backward pass
   double mpi_seconds = 0;        // the same through MPI_Allreduce
   double step_seconds = 0;       // simulated backward with the buckets' reductions beside it
   std::vector<double> steps;     // the same, by round
-  double exposed_seconds = 0;    // of it, beyond the backward pass alone
-  double predicted_seconds = 0;  // the same by the fitted cost
+  double exposed_seconds = 0;    // the part of the step beyond the backward pass alone
+  double predicted_seconds = 0;  // exposed_seconds by the fitted cost
   double megabytes_sent = 0;     // to other nodes by rank 0, a step
 };
 

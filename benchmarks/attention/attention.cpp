@@ -1,4 +1,4 @@
-// Forward, and forward and backward, of causal self-attention alone, with the share of the peak that its products reach.
+// Times forward, and forward with backward, of causal self-attention, and prints the share of the peak that its products reach.
 
 #include "trireme/autograd/operations/attention.hpp"
 
@@ -22,7 +22,7 @@ struct Sizes {
   int heads = 6;
   std::int64_t time = 256;
   std::int64_t size = 64;
-  std::int64_t document = 0;  // tokens of each document in a sequence; 0: a sequence is one
+  std::int64_t document = 0;  // tokens of each document in a sequence; 0: the sequence is one document
   std::int64_t window = 0;
 };
 
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
     part_of_both.push_back(part_both);
   }
   const double peak = measure_fma_peak() * threads;
-  // Two products forward and five backward, of the half that is not masked.
+  // Two products forward and five backward, over the half that is not masked.
   const double operations =
       static_cast<double>(sizes.batch * sizes.heads * sizes.size) * static_cast<double>(sizes.time * (sizes.time + 1));
   const auto print = [&](const char* name, double seconds, int products) {

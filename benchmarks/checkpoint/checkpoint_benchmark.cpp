@@ -1,5 +1,5 @@
-// Saves and loads a state beside plain files of the same size on the same disk, in turn. Every second round the plain file
-// comes last. Both are read cold: the page cache is emptied of them before.
+// Saves and loads a state and plain files of the same size on the same disk, in turn. Every second round the plain file
+// comes last. Both are read cold: they are dropped from the page cache before.
 //   mpirun -n 2 checkpoint_benchmark --directory /data/bench [--megabytes 500] [--sharded] [--rounds 5] [--json FILE]
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ struct Options {
 constexpr std::size_t block = std::size_t{1} << 20;
 constexpr std::int64_t tensor_elements = std::int64_t{1} << 21;  // 8 MiB
 
-// The disk alone: every rank its share of the bytes, in blocks of 1 MiB, one after the other.
+// The disk alone: each rank reads or writes its share of the bytes, in blocks of 1 MiB, one after the other.
 void write_plain(const fs::path& path, std::int64_t bytes) {
   fs::remove(path);
   const std::vector<std::byte> content(block, std::byte{42});
@@ -111,7 +111,7 @@ Figures measure(const Options& options, const Group& world) {
     const double copy = slowest_seconds(world, [&] { in_background.save(2 * round + 1, state); });
     in_background.finish();
     if (round == 0) figures.first_copy = copy;
-    if (round == 0) continue;  // pages of memory and disk are new
+    if (round == 0) continue;  // warm-up: pages of memory and disk are new
     figures.write.push_back(write);
     figures.save.push_back(save);
     figures.copy.push_back(copy);

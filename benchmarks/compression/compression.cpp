@@ -1,4 +1,4 @@
-// Steps of a GPT with each compression beside steps without, in one run: for links that are slow.
+// Steps of a GPT with each compression and steps without, in one run. For slow links.
 //   mpirun -n N compression_benchmark [--compress topk:0.01,powersgd:4] [--batch 2] [--json FILE]
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ struct Options {
 struct Row {
   std::string compression;
   double step_seconds = 0;     // median, slowest rank
-  double waiting_seconds = 0;  // of it: for other ranks
+  double waiting_seconds = 0;  // the part of the step that waits for other ranks
   double megabytes_sent = 0;   // by rank 0 to other nodes, a step
 };
 
@@ -43,7 +43,7 @@ class Run {
     model_.initialize();
   }
 
-  // The slowest rank's seconds of a step and of its waiting.
+  // The slowest rank's seconds of a step, and of waiting in it.
   std::array<double, 2> step() {
     const auto tokens = random_tokens();
     double waited = 0;
@@ -91,7 +91,7 @@ class Run {
 
 Row measure(const Options& options, const std::string& compression, const Group& world) {
   Run run(options, compression, world);
-  run.step();  // makes memory and plans
+  run.step();  // allocates memory and makes plans
   std::vector<double> steps;
   std::vector<double> waiting;
   const std::uint64_t sent = run.bytes_sent();

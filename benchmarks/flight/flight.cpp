@@ -1,4 +1,4 @@
-// What the flight recorder costs: small all-reduces with it and without it, in turns.
+// The cost of the flight recorder: small all-reduces with it and without it, in turn.
 //   mpirun -n 2 flight_benchmark [--json FILE]        flight_benchmark --threads 2
 
 #if defined(TRIREME_BENCHMARK_MPI)
@@ -49,7 +49,7 @@ std::vector<double> measure(const Group& world, const Options& options) {
   return seconds;
 }
 
-// Nanoseconds of one entry, issued and finished.
+// Nanoseconds to record one call, its start and its end.
 double entry_nanoseconds(const Options& options) {
   using namespace trireme::comm;
   FlightRecorder recorder(options.folder, {.rank = 0, .size = 1, .job = 1});
@@ -79,7 +79,7 @@ int run(const Options& options, Results& results) {
   results.on.resize(options.bytes.size());
   const auto backend = options.threads > 0 ? trireme::BackendKind::thread : trireme::BackendKind::mpi;
   for (int round = 0; round < 2 * options.rounds; ++round) {
-    const bool records = round % 2 == (round / 2) % 2;  // neither is always first
+    const bool records = round % 2 == (round / 2) % 2;  // so that neither is always first
     const int code = trireme::launch(
         backend,
         {.ranks = std::max(1, options.threads), .threads_per_rank = 1, .flight_directory = records ? options.folder : ""},

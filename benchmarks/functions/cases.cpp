@@ -45,7 +45,7 @@ std::vector<Function> functions_of(std::int64_t bytes) {
   std::vector<Function> functions;
   const auto from = std::make_shared<std::vector<char>>(static_cast<std::size_t>(2 * bytes));
   const auto to = std::make_shared<std::vector<char>>(static_cast<std::size_t>(2 * bytes));
-  // times: how many times as many bytes as x has it reads and writes
+  // times: bytes that it reads and writes / bytes of x
   const auto add = [&](std::string name, double times, std::function<void()> run) {
     const auto half = static_cast<std::size_t>(times / 2 * static_cast<double>(bytes));
     functions.push_back({std::move(name), std::move(run), [=] { std::memcpy(to->data(), from->data(), half); }});

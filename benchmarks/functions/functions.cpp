@@ -1,8 +1,8 @@
-// Functions on tensors as a user calls them, each result allocated anew, beside copying as many bytes: elementwise and
-// broadcast passes, reductions over the first, the middle and the last dim, movements, gathers, one expression of five
+// Times functions on tensors as a program calls them, with a new result for each call, and memcpy of as many bytes: elementwise
+// and broadcast passes, reductions over the first, the middle and the last dim, movements, gathers, one expression of five
 // operations.
 //   functions_benchmark [--filter sum] [--rounds 15] [--json FILE]
-// benchmarks/peers/functions_torch.py has PyTorch beside it.
+// benchmarks/peers/functions_torch.py is the same in PyTorch.
 
 #include "functions/functions.hpp"
 
@@ -20,9 +20,9 @@
 namespace {
 
 constexpr std::array<std::int64_t, 3> sizes{4 << 10, 256 << 10, 16 << 20};
-constexpr double least_seconds = 0.002;  // of a turn
+constexpr double least_seconds = 0.002;  // that a turn takes
 
-// Seconds of a call, the mean of as many as make a turn long enough.
+// Mean seconds of a call, over enough calls for a turn of least_seconds.
 class Timed {
  public:
   explicit Timed(std::function<void()> run) : run_(std::move(run)) {}
@@ -43,7 +43,7 @@ class Timed {
   int calls_ = 0;
 };
 
-// By "add.4096" and "add.4096.copy".
+// Keys: "add.4096" and "add.4096.copy".
 std::map<std::string, Timed> all_timed() {
   std::map<std::string, Timed> timed;
   for (const std::int64_t size : sizes) {

@@ -11,5 +11,5 @@ struct Function {
   std::function<void()> copy;  // memcpy of as many bytes as it reads and writes
 };
 
-// Functions on tensors of float with `bytes` bytes, the results allocated by each call as a user's are.
+// Functions on float tensors of `bytes` bytes; each call allocates its results, as in a program.
 std::vector<Function> functions_of(std::int64_t bytes);

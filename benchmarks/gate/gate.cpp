@@ -1,6 +1,7 @@
-// What the gate of operations (autograd/record.hpp) costs an operation: one that does nothing is called through the gate and
-// beside it, in turn. Beside it means what any way to write it down needs: the operand is checked, a result allocated, and on a
-// tape the use of the operand is counted and a node made that keeps it, with the gradient of its result.
+// The cost of the gate of operations (autograd/record.hpp): an operation that computes nothing is called through the gate and
+// without it, in turn. Without it, it does only the work that any recording needs: it checks the operand and allocates a
+// result. On a tape it also counts the use of the operand and makes a node that keeps the operand and the gradient of the
+// result.
 //   OMP_NUM_THREADS=1 gate [--json FILE]
 
 #include <fmt/format.h>
@@ -68,7 +69,7 @@ struct Sides {
   }
 };
 
-// Nanoseconds an operation of a chain of them.
+// Nanoseconds for each operation in a chain.
 double forward_alone(Variable<float> (*operation)(const Variable<float>&), int operations) {
   Variable<float> x(Tensor<float>({1}));
   return seconds_of([&] {

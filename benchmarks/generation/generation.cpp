@@ -1,4 +1,4 @@
-// Tokens a second of generation by a Llama, beside the time that it takes to read its weights once a token.
+// Tokens a second that a Llama generates, beside the time to read its weights once for each token.
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -31,9 +31,9 @@ struct Options {
   std::string turns;
 };
 
-volatile std::uint64_t seen;  // what is read counts
+volatile std::uint64_t seen;  // keeps the compiler from dropping the reads
 
-// Seconds to read so many bytes of memory, in several places at once.
+// Seconds to read this many bytes of memory, in several places at once.
 double reading_seconds(const Tensor<std::int32_t>& memory, int threads) {
   constexpr std::int64_t places = 8;
   const auto* words = reinterpret_cast<const std::uint64_t*>(memory.data());
@@ -74,7 +74,7 @@ int run(const Options& options) {
   const auto seconds_of_text = [&](std::int64_t count) {
     return seconds_of([&] { models::generate(model, prompts, {.count = count, .temperature = 0}); });
   };
-  // A token's lookup reads one row of an embedding that the output layer does not share.
+  // An embedding that the output layer does not share costs one row for each token.
   const std::int64_t looked_up = sizes.tied ? 0 : sizes.vocabulary * sizes.width;
   const std::int64_t weights = model.store().num_elements() - looked_up;
   const auto bytes = static_cast<std::int64_t>(static_cast<std::size_t>(weights) * sizeof(typename P::Compute));

@@ -1,4 +1,4 @@
-// One training step of a GPT against its floor: all matrix products of the step alone, in the same process.
+// One training step of a GPT against its floor, the time of all matrix products of the step alone, in the same process.
 #include "gpt_step/step_benchmark.hpp"
 
 int main(int argc, char** argv) {

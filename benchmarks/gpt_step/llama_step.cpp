@@ -1,4 +1,4 @@
-// The same of a Llama.
+// The same as gpt_step, for a Llama.
 #include "gpt_step/step_benchmark.hpp"
 
 int main(int argc, char** argv) {

@@ -1,4 +1,4 @@
-// A training step of a Llama's adapters beside one of all its weights, in turn in one run:
+// A training step of a Llama's adapters and a step of all its weights, in turn in one run:
 //   OMP_NUM_THREADS=1 mpirun -n 2 lora_step
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ ModelContext context_of(const Options& options) {
   return context;
 }
 
-// Alone: memory that another side has freed would be taken again.
+// Measures one side alone, since it would reuse memory that the other side has freed.
 template <typename P>
 int measure_one(const Options& options, const Group& world) {
   Side<P> side(options, options.only == "adapters" ? context_of(options) : ModelContext(), world);

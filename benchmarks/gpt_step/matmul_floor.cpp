@@ -8,12 +8,12 @@
 
 namespace {
 
-// The linear layers of a block before attention and behind it, and what the last layer gives.
+// The linear layers of a block before and after attention, and the results of the last layer.
 struct Products {
   struct Linear {
     std::int64_t in;
     std::int64_t out;
-    std::int64_t experts = 1;  // that divide the rows of all choices
+    std::int64_t experts = 1;  // each computes its part of the rows of all choices
     std::int64_t choices = 1;
   };
 

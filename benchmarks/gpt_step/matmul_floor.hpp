@@ -18,12 +18,12 @@ struct Product {
   double operations() const { return 2.0 * static_cast<double>(batch * m * n * k); }
 };
 
-// All matrix products of one forward and backward pass in step order; attention as full time x time products.
+// All matrix products of one forward and backward pass in step order, with attention as full time x time products.
 std::vector<Product> products_of_step(const trireme::models::GptOptions& model, std::int64_t batch);
 std::vector<Product> products_of_step(const trireme::models::LlamaOptions& model, std::int64_t batch);
 
-// The products alone through oneDNN, plans kept, each on random operands of its own; in bfloat16 too, with float32 results
-// where they are gradients of weights.
+// Runs only the products, through oneDNN, with kept plans and random operands for each. In bfloat16 too; gradients of weights
+// are then float32.
 class MatmulFloor {
  public:
   // Null where the processor has no products of this type.

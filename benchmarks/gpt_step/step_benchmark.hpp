@@ -30,12 +30,12 @@ struct StepBenchmarkOptions {
 };
 
 struct StepMemory {
-  double taken = 0;   // by all ranks together, the larger of after forward and after the step
-  double needed = 0;  // by what can't be left out
+  double taken = 0;   // by all ranks together, after forward or after the step, whichever is more
+  double needed = 0;  // the least that a step needs
 };
 
-// What can't be left out: on each rank weights, gradients and what its tape keeps, and once the moments, whose parts the ranks
-// hold.
+// The least that a step needs: on each rank the weights, gradients and the tensors that its tape keeps, and the moments once,
+// since the ranks divide them.
 template <typename P, typename Step>
 StepMemory measure_memory(Step& step, const trireme::Group& world) {
   StepMemory memory;
@@ -129,7 +129,7 @@ void add_options(CommandLine& command, StepBenchmarkOptions<ModelOptions>& optio
   command.option("--turns", options.turns, "a folder: take turns with other programs, see measurement/turns.hpp");
 }
 
-// Model<P> in the precision that is asked for, on the ranks of MPI.
+// Runs Model<P> in the precision of the options, on the ranks of MPI.
 template <template <typename, typename> typename Model, typename ModelOptions>
 int launch_step_benchmark(const StepBenchmarkOptions<ModelOptions>& options) {
   using trireme::Cpu, trireme::Float32, trireme::MixedBfloat16;

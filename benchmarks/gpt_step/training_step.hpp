@@ -13,7 +13,7 @@ struct StepOptionsOf {
 };
 using TrainingStepOptions = StepOptionsOf<trireme::models::GptOptions>;
 
-// A training step of a GPT or Llama on made-up tokens of model.block, other ones on every rank.
+// A training step of a GPT or Llama on random sequences of model.block tokens, different on every rank.
 template <typename P, typename Model = trireme::models::Gpt<P>>
 class TrainingStep {
  public:
@@ -35,7 +35,7 @@ class TrainingStep {
   void run() {
     run([] {});
   }
-  // after_forward() is called where most memory is taken.
+  // after_forward() is called at the peak of memory.
   template <typename AfterForward>
   void run(const AfterForward& after_forward) {
     trireme::parallel::Step step = data_parallel_.begin(next_step_++);

@@ -25,7 +25,7 @@ Tensor<std::int32_t> made_up_tokens(const Options& options, std::int64_t stride)
   return tokens;
 }
 
-// As initialize(), but what is drawn is repeated: the host would take minutes for the normal numbers of 1.5B parameters.
+// As initialize(), but repeats the drawn numbers: to draw 1.5B normal numbers the host would need minutes.
 void make_up_values(FlatStore& store) {
   std::minstd_rand generator(1);
   std::normal_distribution<float> normal;

@@ -1,4 +1,4 @@
-// Single operations on one GPU: those that memory bounds beside the copy bandwidth of the same run, and matrix products in
+// Single operations on one GPU: memory-bound ones beside the copy bandwidth of the same run, and matrix products in
 // bfloat16 and of 8-bit operands.
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ Tensor<T, Cuda> random_tensor(const Shape& shape) {
   return tensor.template to<Cuda>();
 }
 
-// What calls read and write in a second, the copy's first.
+// Bytes a second that each call reads and writes; the copy comes first.
 class Bandwidths {
  public:
   explicit Bandwidths(const Options& options) : options_(options) {}

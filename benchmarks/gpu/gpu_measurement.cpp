@@ -17,13 +17,13 @@ using namespace trireme;
 namespace {
 
 constexpr int exit_skipped = 77;
-constexpr int warm_up_steps = 10;  // plans, then the recorded step, then the clocks
+constexpr int warm_up_steps = 10;  // for plans, the recorded step, and the GPU's clocks
 
 struct TimedSteps {
   CallTimes times;
   bool recorded = false;
   double loss = 0;
-  std::size_t memory_bytes = 0;  // that the GPU has given away
+  std::size_t memory_bytes = 0;  // in use on the GPU, by all processes
 };
 
 std::size_t used_memory_bytes() {

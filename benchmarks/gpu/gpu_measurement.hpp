@@ -8,10 +8,10 @@
 #include "trireme/comm/base/group.hpp"
 #include "trireme/parallel/step_graph.hpp"
 
-// What the benchmarks of a GPU share.
+// Code that the benchmarks for a GPU share.
 
-// Runs `benchmark` as the one rank of a world and prints what it returns as one line of JSON, and errors on stderr. Returns
-// what main does: 77 where there is no GPU.
+// Runs `benchmark` as the only rank of a world, prints its result as one line of JSON, and errors on stderr. Returns the exit
+// code of the program: 77 where there is no GPU.
 int run_on_gpu(const std::function<nlohmann::ordered_json(const trireme::Group& world)>& benchmark);
 
 // Medians by the GPU's clock.
@@ -28,7 +28,7 @@ struct TrainingSteps {
   std::function<double()> last_loss;
 };
 
-// Steps that all have these inputs; recorded: by a graph, where that can be.
+// Steps with these inputs; recorded: launched as a graph, if the step can be recorded.
 template <typename... Elements>
 TrainingSteps steps_of(bool recorded, trireme::parallel::DataParallel& replicas,
                        const typename trireme::parallel::StepGraph<trireme::Cuda, Elements...>::Body& body,
@@ -43,10 +43,10 @@ TrainingSteps steps_of(bool recorded, trireme::parallel::DataParallel& replicas,
 struct Training {
   std::function<TrainingSteps(bool recorded)> begin;
   std::string_view unit = {};  // "tokens"
-  std::int64_t per_step = 0;   // so many of them
-  int steps = 0;               // that are timed
+  std::int64_t per_step = 0;   // how many units a step has
+  int steps = 0;               // how many are timed
 };
 
-// The same step without and with a StepGraph. The host gap is the share of a step's time in which the GPU has nothing to do:
-// what the step takes beyond the GPU's time for a recorded one, which is null where none could be recorded.
+// The same step without and with a StepGraph. The host gap is the share of a step's time in which the GPU is idle: the time
+// beyond the GPU's time for a recorded step. It is null where no step could be recorded.
 nlohmann::ordered_json measure_training(const Training& training);

@@ -1,4 +1,4 @@
-// What loading and augmenting a batch of images costs beside forward and backward of a small convolutional network.
+// The time to load and augment a batch of images, beside forward and backward of a small convolutional network.
 
 #include <fmt/format.h>
 #include <omp.h>

@@ -64,7 +64,7 @@ struct OnednnLstm::State {
     return result;
   }
 
-  // The weights change every step, so they are brought into each pass's layout anew.
+  // The weights change every step, so each pass reorders them into its layout.
   void set_weights(std::unordered_map<int, memory>& arguments) {
     for (const int argument : {DNNL_ARG_WEIGHTS_LAYER, DNNL_ARG_WEIGHTS_ITER}) {
       dnnl::reorder(stored_weights, arguments.at(argument)).execute(stream, stored_weights, arguments.at(argument));

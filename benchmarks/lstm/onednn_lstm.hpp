@@ -6,11 +6,11 @@
 struct LstmSizes {
   std::int64_t batch = 32;
   std::int64_t time = 64;
-  std::int64_t hidden = 512;  // the input's width too: oneDNN wants it so for several layers
+  std::int64_t hidden = 512;  // also the input's width, which oneDNN requires for several layers
   int layers = 2;
 };
 
-// Forward and backward of oneDNN's own LSTM primitive, weights given as torch stores them: [gates * hidden, in].
+// Forward and backward of oneDNN's own LSTM primitive, with weights in torch's layout: [gates * hidden, in].
 class OnednnLstm {
  public:
   explicit OnednnLstm(const LstmSizes& sizes);

@@ -1,6 +1,6 @@
-// What an own operation in one expression (autograd/operations/map.hpp) saves: gate * sigmoid(gate) * up, the product in a
-// SwiGLU layer, forward and backward, as map() and as silu(gate) * up, in turn. Beside them the least that can be asked for:
-// the same forward and backward loops over the same memory, which only copy.
+// The gain of one map() expression (autograd/operations/map.hpp) over composed operations: gate * sigmoid(gate) * up, the
+// product in a SwiGLU layer, forward and backward, as map() and as silu(gate) * up, in turn. The lower bound beside them is
+// copy loops over the same memory.
 //   map [--rows 4096] [--width 1024] [--json FILE]
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ Tensor<float> values(const Shape& shape) {
   return x;
 }
 
-// Forward reads two tensors and writes one, backward reads three and writes two: as copies.
+// Copies with the same traffic: forward reads two tensors and writes one, backward reads three and writes two.
 struct Copies {
   static constexpr std::string_view name = "copies";
   void forward(const Tensor<float>& a, const Tensor<float>& b, Tensor<float>& y) const { ops::add(a, b, y); }

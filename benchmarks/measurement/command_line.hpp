@@ -8,7 +8,7 @@
 
 #include "trireme/models/architectures/gpt.hpp"
 
-// What the number of an option may be.
+// The bounds of a number option.
 struct Bounds {
   double least;
   double most = std::numeric_limits<double>::infinity();
@@ -16,7 +16,7 @@ struct Bounds {
 inline constexpr Bounds positive{.least = std::numeric_limits<double>::min()};
 inline constexpr Bounds not_negative{.least = 0};
 
-// What a benchmark is told on its command line. CLI11 takes longer to compile than a benchmark: this compiles it once.
+// The command line of a benchmark. CLI11 takes longer to compile than a benchmark; here it is compiled once for all.
 class CommandLine {
  public:
   explicit CommandLine(const std::string& description);
@@ -30,7 +30,7 @@ class CommandLine {
   template <typename Number>
   void option(const std::string& name, std::vector<Number>& values, const std::string& meaning, Bounds bounds = positive);
   void option(const std::string& name, std::string& value, const std::string& meaning,
-              const std::vector<std::string>& allowed = {});  // all texts where none are named
+              const std::vector<std::string>& allowed = {});  // empty: any text is allowed
   void option(const std::string& name, std::vector<std::string>& values, const std::string& meaning);
   void flag(const std::string& name, bool& value, const std::string& meaning);
 
@@ -41,7 +41,7 @@ class CommandLine {
   void needs(const std::string& name, const std::string& other);
   void excludes(const std::string& name, const std::string& other);
 
-  // Nothing where the benchmark is to run; otherwise what its main returns, as of trireme::parse_command_line.
+  // Nothing where the benchmark should run; otherwise the exit code of its main, as in trireme::parse_command_line.
   std::optional<int> parse(int argc, const char* const* argv);
 
  private:

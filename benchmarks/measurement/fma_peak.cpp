@@ -10,7 +10,7 @@
 
 namespace {
 
-constexpr int chains = 12;  // independent sums: latency times throughput of every CPU so far
+constexpr int chains = 12;  // independent sums: at least latency times throughput on all known CPUs
 
 template <typename Run>
 double best_rate(double operations_per_run, Run run) {

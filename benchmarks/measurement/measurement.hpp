@@ -16,7 +16,7 @@ double seconds_of(const Run& run) {
   return stopwatch.seconds();
 }
 
-// What all ranks do at the same time: the slowest rank's seconds.
+// All ranks run this at the same time; returns the slowest rank's seconds.
 template <typename Run>
 double slowest_seconds(const trireme::Group& world, const Run& run) {
   world.barrier();
@@ -25,15 +25,15 @@ double slowest_seconds(const trireme::Group& world, const Run& run) {
   return seconds;
 }
 
-double peak_rss_bytes(const trireme::Group& world);  // of the rank with most
+double peak_rss_bytes(const trireme::Group& world);  // the largest of all ranks
 
-// What all ranks take now; of memory that they share each counts its part (PSS).
+// The current memory of all ranks together; each counts its part of shared memory (PSS).
 double shared_out_bytes(const trireme::Group& world);
 
 // MPI allocates buffers inside its calls: from here on malloc keeps them, instead of asking the system for zeroed pages each
 // time.
 void tune_malloc();
 
-// Nothing where `path` is empty. Throws Error{io}.
+// Does nothing where `path` is empty. Throws Error{io}.
 void write_text(const std::string& path, const std::string& text);
 void write_json(const std::string& path, const nlohmann::ordered_json& figures);

@@ -6,7 +6,7 @@
 #include "ops/base/onednn.hpp"
 #include "trireme/core/bfloat16.hpp"
 
-// Makes memory of oneDNN's that holds float32 or bfloat16 numbers from -1 to 1.
+// Makes a oneDNN memory with float32 or bfloat16 numbers from -1 to 1.
 class RandomMemory {
  public:
   explicit RandomMemory(const dnnl::engine& engine) : engine_(engine) {}

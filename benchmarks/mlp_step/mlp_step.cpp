@@ -1,5 +1,5 @@
-// A training step of a small perceptron, whose products take less time than what surrounds them: through trainer::Run, through
-// a loop by hand, and as the bare calls of the operations on tensors that are there already. All in turn, in the same process.
+// A training step of a small MLP, in which overhead takes longer than the products: through trainer::Run, in a loop by hand,
+// and as the bare calls of the operations on existing tensors. All in turn, in the same process.
 //   OMP_NUM_THREADS=1 mlp_step [--batch N] [--hidden N] [--json FILE]
 
 #include <fmt/format.h>
@@ -34,8 +34,8 @@ struct Options {
 };
 
 constexpr std::int64_t steps_of_round = 500;
-constexpr int operations_of_step = 8;   // two products, an activation and a loss, and what each does backward
-constexpr double learning_rate = 1e-6;  // so that the loss does not vanish, and with it the gradients
+constexpr int operations_of_step = 8;   // two products, an activation and a loss, each forward and backward
+constexpr double learning_rate = 1e-6;  // so that the loss, and with it the gradients, does not vanish
 
 class Perceptron : public nn::Module<Float32> {
  public:
@@ -182,7 +182,7 @@ struct Times {
   std::vector<double> bare_without_update;
 };
 
-// The run's body hands over to the other two before each round of its own.
+// Before each round of its own, the run's body runs a round of the other two.
 Times measure(const Group& world, const Options& options) {
   constexpr double to_step = 1e6 / static_cast<double>(steps_of_round);
   Times times;

@@ -3,7 +3,7 @@
 
 #include "onnx_models.hpp"
 
-// Models that a user may write, and every function that has a form.
+// Models as a user writes them, with every function that can be exported.
 namespace {
 
 // A list of layers as a user writes it.
@@ -62,7 +62,7 @@ void write_recurrent(const Folder& to) {
   });
 }
 
-// Every function that has a form of its own, each as an output of its name.
+// Every function that can be exported, each as an output with its name.
 struct Functions : nn::Module<Float32> {
   explicit Functions(const ModelContext& context = {}) : Module(context) {}
 
@@ -204,7 +204,7 @@ void write_functions(const Folder& to) {
   });
 }
 
-// Layers of the library that no family has.
+// Layers of the library that no model family uses.
 struct Modules : nn::Module<Float32> {
   explicit Modules(const ModelContext& context = {}) : Module(context) {}
 

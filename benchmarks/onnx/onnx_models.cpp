@@ -1,5 +1,5 @@
-// Writes models of every family as ONNX files, and beside each what it computes at other sizes than those of the export, for
-// benchmarks/peers/compare_onnx:
+// Writes models of every family as ONNX files, and beside each file inputs and results at other sizes than those of the export,
+// for benchmarks/peers/compare_onnx:
 //
 //   onnx_models --folder FOLDER
 

@@ -18,7 +18,8 @@ struct Folder {
   onnx::ExportOptions options;
 };
 
-// Norms, biases and running statistics begin as constants, which would hide where two are mistaken for each other.
+// Changes the first values. Norms, biases and running statistics are constants otherwise, which would hide that two are
+// exchanged.
 inline void disturb(Model& model) {
   FlatStore& store = model.store();
   double phase = 0;
@@ -40,12 +41,12 @@ TensorRef named(const std::string& name, const Tensor<T>& tensor) {
   return {.name = name, .dtype = dtype_of<T>, .shape = tensor.shape(), .data = tensor.data()};
 }
 
-// Batch and time of what is compared, or batch alone; none is that of an export.
+// Batch and time of a comparison, or batch alone; all differ from the sizes of the exports.
 struct Size {
   std::int64_t batch, time;
 };
 inline const std::vector<Size> any_size{{4, 13}, {1, 1}, {1, 17}, {6, 2}};
-inline const std::vector<Size> larger{{6, 9}, {8, 17}};  // where functions need some elements
+inline const std::vector<Size> larger{{6, 9}, {8, 17}};  // for functions that need more elements
 
 void write(const Folder& to, const std::string& name, auto& model, const auto& pass, const std::vector<Size>& sizes,
            const auto& expected) {

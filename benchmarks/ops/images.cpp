@@ -65,7 +65,7 @@ void measure_pooling(Report& report, const Shape& image, std::int64_t kernel, st
 
 }  // namespace
 
-// The convolutions of a ResNet-18 for CIFAR (He et al. 2016, arXiv 1512.03385), and pooling of its images and of a larger one.
+// The convolutions of a ResNet-18 for CIFAR (He et al. 2016, arXiv 1512.03385), and pooling of its images and of larger ones.
 void measure_images(Report& report) {
   measure_convolution(report, 3, 64, 32, 3, 1);
   measure_convolution(report, 64, 64, 32, 3, 1);

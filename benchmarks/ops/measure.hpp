@@ -6,7 +6,7 @@
 
 #include "measurement/measurement.hpp"
 
-// What this machine can do, measured in the same run.
+// The ceilings of this machine, measured in the same run.
 struct Ceilings {
   double copy = 0;  // bytes read and written per second, beyond the caches
   double fma = 0;   // float operations per second
@@ -20,7 +20,7 @@ struct Figure {
   bool copies = false;  // the ceiling is copy bandwidth, otherwise arithmetic
 };
 
-// How many times as long one takes as the other.
+// The ratio of the times of two operations.
 struct Ratio {
   std::string name;
   double times = 0;
@@ -28,8 +28,8 @@ struct Ratio {
 
 struct ReportOptions {
   std::string filter = {};      // only operations whose name contains this
-  double least_seconds = 0.15;  // of measuring each
-  int least_calls = 7;          // likewise; the median counts
+  double least_seconds = 0.15;  // to measure each operation
+  int least_calls = 7;          // likewise; the result is the median
 };
 
 // Prints one line per operation, and keeps its figures.
@@ -46,7 +46,7 @@ class Report {
     if (wanted(name)) print(name, median_seconds(run), operations, ceilings_.fma, "GFLOP/s");
   }
 
-  // Both take turns, so that each pair sees the same machine; the median of the pairs counts.
+  // Both take turns, so that each pair sees the same machine; the result is the median of the pairs.
   template <typename Run, typename Other>
   void ratio(const std::string& name, const Run& run, const Other& other) {
     if (!wanted(name)) return;
@@ -88,7 +88,7 @@ class Report {
   std::vector<Ratio> ratios_;
 };
 
-// The sizes of the GPT that the design is measured with.
+// The sizes of the GPT that these benchmarks use.
 struct GptSizes {
   std::int64_t batch = 8;
   std::int64_t time = 256;

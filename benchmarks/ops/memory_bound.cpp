@@ -102,8 +102,8 @@ void measure_norms(Report& report, const GptSizes& sizes) {
   });
 }
 
-// Images of a ResNet on CIFAR. Statistics and gradients each read x before anything can be written, so forward is two reads and
-// a write, backward four reads and a write.
+// Images of a ResNet on CIFAR. Statistics and gradients each need a pass over x before the first write, so forward has two
+// reads and a write, backward four reads and a write.
 template <typename T>
 void measure_image_norms(Report& report, const Shape& shape) {
   const std::int64_t channels = shape.back();
@@ -175,7 +175,7 @@ void measure_ends(Report& report, const GptSizes& sizes) {
     const auto plain_backward = [&] { ops::cross_entropy_backward(logits, targets, exponentials, 0.5f, dlogits); };
     report.memory_bound(name, bytes(logits.numel(), 1), plain);
     report.memory_bound(name + " backward", bytes(logits.numel(), 2), plain_backward);
-    // Smoothed labels are to cost what plain ones do.
+    // Smoothed labels should take as long as plain ones.
     for (const auto& [kind, weight] : {std::pair{" smoothed", Tensor<float>()}, {" smoothed, weighted", filled({classes})}}) {
       const ops::CrossEntropyOptions<float, Cpu> options{.label_smoothing = 0.1, .class_weight = weight};
       const auto smoothed = [&] { ops::cross_entropy(logits, targets, exponentials, options); };
@@ -196,7 +196,7 @@ void measure_ends(Report& report, const GptSizes& sizes) {
                       [&] { ops::embedding_backward(index, rows, dtable, true); });
 }
 
-// Against reading the memory once.
+// Compared with reading the memory once.
 void measure_reductions(Report& report) {
   const auto x = filled({4096, 1024});
   const auto half = filled<bfloat16>(x.shape());

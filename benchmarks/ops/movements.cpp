@@ -9,7 +9,7 @@ using namespace trireme;
 
 namespace {
 
-// The copies of a movement, and how many times as long they take as a memcpy of the elements.
+// Times movements that copy, beside a memcpy of the elements.
 template <typename T>
 void measure_movement(Report& report, std::string name, const ops::Movement& movement) {
   if (!std::is_same_v<T, float>) name += " bfloat16";
@@ -43,7 +43,7 @@ void measure_movements_of(Report& report) {
 
 }  // namespace
 
-// Heads before time, as attention of other libraries has them, channels before pixels, and joined rows.
+// Heads before time, as in attention of other libraries; channels before pixels; joined rows.
 void measure_movements(Report& report) {
   measure_movements_of<float>(report);
   measure_movements_of<bfloat16>(report);

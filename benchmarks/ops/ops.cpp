@@ -19,8 +19,8 @@ nlohmann::ordered_json figures_of(const Report& report) {
 
 }  // namespace
 
-// Time and rate of every operation at the sizes of one GPT and one ResNet, beside what memory and arithmetic of this machine
-// allow.
+// Time and rate of every operation at the sizes of one GPT and one ResNet, beside the ceilings of this machine's memory and
+// arithmetic.
 int main(int argc, char** argv) {
   CommandLine command("Measures the operations of a GPT step and of a ResNet step");
   ReportOptions options;

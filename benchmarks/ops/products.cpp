@@ -27,7 +27,7 @@ void measure_attention(Report& report, const GptSizes& sizes, std::int64_t batch
   const auto dout = Tensor<float>::full({batch, time, sizes.width}, 1);
   Tensor<float> out(dout.shape()), exponentials({2, batch, sizes.heads, time}), dqkv(qkv.shape());
   const ops::AttentionOptions options{.heads = static_cast<int>(sizes.heads), .causal = true};
-  // Whole time x time products are counted: two forward, four backward.
+  // Counts full time x time products: two forward, four backward.
   const double operations = 2.0 * static_cast<double>(batch * time * time * sizes.width);
   const auto name = fmt::format("attention {} x {}, {} heads of {}", batch, time, sizes.heads, sizes.width / sizes.heads);
   report.product(name, 2 * operations, [&] {

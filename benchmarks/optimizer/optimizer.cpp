@@ -1,6 +1,6 @@
-// How near does each optimizer's step come to the speed at which this machine copies memory, and to that at which it changes
-// memory in place, as optimizers do? The share to reach is 85 % of the copy. Steps over a transformer's parameters and passes
-// over as many elements, in turn.
+// Compares each optimizer's step with the speed at which this machine copies memory, and with the speed at which it changes
+// memory in place, as optimizers do. The goal is 85 % of the copy. Steps over a transformer's parameters and passes over as
+// many elements run in turn.
 
 #include <fmt/format.h>
 
@@ -48,7 +48,7 @@ struct Blocks {
   }
 };
 
-// The bytes that a step has to read and write for one parameter: the memory bound of its weights, gradients and state.
+// The bytes that a step must read and write for one parameter: its weight, gradient and state.
 struct Traffic {
   const char* optimizer;
   double bytes;
@@ -68,10 +68,10 @@ constexpr Traffic traffic[] = {
     {"schedule_free_adamw", 28},   //
     {"adadelta", 28},              //
     {"adafactor", 16},             // reads g for the means, then w g, writes w; it takes several passes
-    {"muon", 20},                  // reads w g m, writes w m; its products of matrices are work beyond
+    {"muon", 20},                  // reads w g m, writes w m; its matrix products come on top
 };
 
-// The step, the copy and the change in place of every optimizer's parameters: what both ways to measure them share.
+// The step, the copy and the change in place of every optimizer's parameters, for both ways to measure them.
 class Passes {
  public:
   Passes(int layers, std::int64_t width) : model_(layers, width) {}
@@ -117,8 +117,8 @@ class Passes {
                        .used = std::vector<bool>(static_cast<std::size_t>(model_.store.num_parameters()), true)};
 };
 
-// By "adamw" the seconds of its step, by "adamw.copy" those in which as many bytes are copied, by "adamw.in_place" those in
-// which they are changed in place.
+// Seconds by key: "adamw" is its step, "adamw.copy" a copy of as many bytes, "adamw.in_place" a change of as many bytes in
+// place.
 double measure(Passes& passes, const std::string& name) {
   constexpr double of_a_copy = 2 * sizeof(float);
   for (const auto& [optimizer, bytes] : traffic) {
@@ -158,7 +158,7 @@ int main(int argc, char** argv) {
     std::vector<double> steps;
     std::vector<double> copies;
     std::vector<double> scalings;
-    const int times = std::string_view(name) == "muon" ? 1 : rounds;  // its products take longer than all else
+    const int times = std::string_view(name) == "muon" ? 1 : rounds;  // its products take very long
     for (int round = 0; round < times; ++round) {
       copies.push_back(passes.copy());
       scalings.push_back(passes.in_place());

@@ -1,5 +1,5 @@
-// How much of the gradients' time on the wire does a training step hide behind its backward pass? Steps of a GPT with all
-// communication after backward and with several bucket sizes, in turn, each after one without communication.
+// The share of the gradients' time on the wire that a training step hides behind its backward pass: steps of a GPT with all
+// communication after backward and with several bucket sizes, in turn, each after a step without communication.
 //   mpirun -n 2 --hostfile hosts overlap [--bucket-mb 1,4,25]
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// Training steps of a Llama on the paragraphs of a text, a token a byte: padded to one length, padded to the longest of the
-// step, and packed.
+// Training steps of a Llama on the paragraphs of a text, with bytes as tokens: padded to one length, padded to the longest of
+// the step, and packed.
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -28,7 +28,7 @@ struct Options {
   std::string json;
 };
 
-// Lines up to one of nothing but white space.
+// A paragraph: lines up to a blank one.
 data::Documents paragraphs(std::string_view text) {
   data::Documents documents;
   std::vector<std::int32_t> tokens;

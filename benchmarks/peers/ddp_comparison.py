@@ -1,4 +1,4 @@
-"""What compare_gpt, compare_mlp and compare_resnet share: a program of ours and a PyTorch DDP script in turn, round by round."""
+"""Code that compare_gpt, compare_mlp and compare_resnet share: runs a program of ours and a PyTorch DDP script in turn."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ def free_port():
 
 
 def parse_options(description, program, sizes):
-    """The options of every comparison, and `sizes`, (name, value) each, which both sides get."""
+    """The options of every comparison, and `sizes`, pairs of (name, value), which both sides get."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, value in [("ranks", 2), ("threads", 1), ("rounds", 3), ("steps", 5), *sizes]:
         parser.add_argument(f"--{name}", type=int, default=value)
@@ -58,7 +58,7 @@ def median(runs, key):
 
 
 def compare(options, script, unit, variants=((),)):
-    """`variants`: the arguments of the script to time it with; each is a peer of its own."""
+    """`variants`: arguments for the script; it is timed with each, as a peer of its own."""
     peers = [(python, list(variant)) for python in options.python or ["/usr/bin/python3"] for variant in variants]
     ours, theirs = [], [[] for _ in peers]
     with tempfile.TemporaryDirectory() as name:

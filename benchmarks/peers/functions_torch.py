@@ -6,7 +6,7 @@ import time
 import torch
 from turns import take_turns
 
-LEAST_SECONDS = 0.002  # of a turn
+LEAST_SECONDS = 0.002  # that a turn takes
 SIZES = (4 << 10, 256 << 10, 16 << 20)
 
 
@@ -20,7 +20,7 @@ def indices(below, *shape):
 
 
 def functions_of(size):
-    """Each with its operands, as benchmarks/functions/cases.cpp has them."""
+    """Functions with the same operands as in benchmarks/functions/cases.cpp."""
     count = size // 4
     rows = 1 << (count.bit_length() // 2)
     width = count // rows
@@ -50,7 +50,7 @@ def functions_of(size):
 
 
 class Timed:
-    """Seconds of a call, the mean of as many as make a turn long enough."""
+    """Mean seconds of a call, over enough calls for a turn of LEAST_SECONDS."""
 
     def __init__(self, function, operands):
         self.function, self.operands, self.calls = function, operands, 0

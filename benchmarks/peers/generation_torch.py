@@ -1,4 +1,4 @@
-"""What benchmarks/generation does, by transformers' generate() with its cache.
+"""The same as benchmarks/generation, with transformers' generate() and its cache.
 
 Run by compare_generation, which also has it make the folder:
   python3 generation_torch.py --folder model --make
@@ -17,7 +17,7 @@ VOCABULARY = 256
 
 
 def make(folder):
-    """Of the 9.5M parameters that are the defaults of benchmarks/generation."""
+    """A model of 9.5M parameters, with the default sizes of benchmarks/generation."""
     torch.manual_seed(1)
     config = LlamaConfig(vocab_size=VOCABULARY, hidden_size=384, intermediate_size=1024, num_hidden_layers=6, num_attention_heads=6,
                          num_key_value_heads=2, max_position_embeddings=1024, tie_word_embeddings=True, bos_token_id=None,

@@ -54,14 +54,14 @@ class Gpt(nn.Module):
 
 
 def compile_blocks(model):
-    """All blocks run the code that is compiled for the first, which takes a fraction of the time for large models."""
+    """All blocks run the code compiled for the first one; for large models this compiles in a fraction of the time."""
     for block in model.blocks:
         block.compile()
     model.last_layer = torch.compile(model.last_layer)
 
 
 def optimizer_of(model):
-    """Weights decay as Decay::matrices says: those of two dims."""
+    """Weight decay as with Decay::matrices: only for weights of two dims."""
     groups = [{"params": [p for p in model.parameters() if p.dim() == 2], "weight_decay": 0.1},
               {"params": [p for p in model.parameters() if p.dim() != 2], "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, lr=6e-4, betas=(0.9, 0.95), fused=True)

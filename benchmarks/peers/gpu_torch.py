@@ -1,4 +1,4 @@
-"""What the PyTorch scripts for a GPU share: compiled training steps in mixed bfloat16, timed as benchmarks/gpu does."""
+"""Code that the PyTorch scripts for a GPU share: compiled training steps in mixed bfloat16, timed as in benchmarks/gpu."""
 
 import argparse
 import itertools
@@ -16,7 +16,7 @@ WARM_UP = 10
 
 
 def parser_of(sizes):
-    """`sizes`: (name, value) of the integers that a script takes beside the common ones."""
+    """`sizes`: (name, value) of the integer options that a script adds to the common ones."""
     parser = argparse.ArgumentParser()
     for name, value in [*sizes, ("steps", 20)]:
         parser.add_argument(f"--{name}", type=int, default=value)
@@ -35,7 +35,7 @@ def start():
 
 
 def measure(options, model, optimizer, loss_of, unit, units_per_step, clip_norm=None):
-    """Prints one line of JSON. loss_of(): of a step, "tokens" or "images" is the `unit`."""
+    """Prints one line of JSON. loss_of() is the loss of a step, `unit` is "tokens" or "images"."""
     def step():
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cuda", dtype=torch.bfloat16):

@@ -1,4 +1,4 @@
-"""What compare_lstm and compare_attention share: a program of ours and a PyTorch script in turn, round by round."""
+"""Code that compare_lstm and compare_attention share: runs a program of ours and a PyTorch script in turn, round by round."""
 
 import argparse
 import json
@@ -11,8 +11,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 def compare(description, program, script, sizes, measured, ours_alone=()):
-    """`sizes`: (name, value) of the integers that both sides get. `measured`: the names of what both measure; `ours_alone`: (name,
-    what it is beside, title) of what our program measures of somebody else's."""
+    """`sizes`: (name, value) of the integers that both sides get. `measured`: the names of the figures of both sides. `ours_alone`: (name,
+    the figure to compare it with, title) of other libraries' figures that our program measures."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     sizes = [*sizes, ("threads", 1), ("steps", 9)]
     for name, value in sizes:

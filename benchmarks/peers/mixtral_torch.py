@@ -1,4 +1,4 @@
-"""The model of benchmarks/llama_step with experts as transformers has it, Mixtral, with DistributedDataParallel over gloo.
+"""The model of benchmarks/llama_step with experts as transformers' Mixtral, with DistributedDataParallel over gloo.
 
 Run by compare_experts; by hand: mpirun-free, one process a rank:
   RANK=0 WORLD_SIZE=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 python3 mixtral_torch.py --steps 5 --json out.json

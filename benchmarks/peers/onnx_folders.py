@@ -1,4 +1,4 @@
-"""Writes a folder of transformers of every family, with random weights, for compare_onnx --folders.
+"""Writes a transformers folder of every family, with random weights, for compare_onnx --folders.
 
   python3 onnx_folders.py folder
 """

@@ -1,5 +1,5 @@
-"""Compares each NAME.onnx of a folder with the inputs and outputs in each NAME.*.safetensors, or with what transformers computes of the
-folder that NAME.folder names, with the adapter in it where there is one.
+"""Compares each NAME.onnx of a folder with the inputs and outputs in each NAME.*.safetensors, or with the results of transformers for the
+folder that NAME.folder names, with its adapter if there is one.
 
 Run by compare_onnx:
   python3 onnx_runtime.py folder --most 1e-5
@@ -15,7 +15,7 @@ import onnxruntime
 from safetensors.numpy import load_file
 
 
-SIZES = [(4, 13), (1, 1), (1, 17), (6, 2)]  # batch and length; none is that of an export
+SIZES = [(4, 13), (1, 1), (1, 17), (6, 2)]  # batch and length; all differ from those of the exports
 
 
 def of_transformers(folder, session):
@@ -57,7 +57,7 @@ def stored(path, session):
 
 
 def compare_case(session, inputs, wanted):
-    """The largest difference relative to the largest element of an output, and whether the largest of each row are the same."""
+    """The largest difference relative to the largest element of an output, and whether the largest elements of all rows agree."""
     outputs = dict(zip(wanted, session.run(list(wanted), inputs)))
     rows = inputs.get("attention_mask")
     difference, same = 0, True
@@ -65,7 +65,7 @@ def compare_case(session, inputs, wanted):
         got = outputs[name]
         if got.shape != value.shape:
             sys.exit(f"the output {name} has the shape {got.shape}, not {value.shape}")
-        if rows is not None and value.ndim == 3:  # what padding gets differs and counts for nothing
+        if rows is not None and value.ndim == 3:  # outputs of padding differ and are ignored
             got, value = got[rows != 0], value[rows != 0]
         of_this = float(numpy.abs(got - value).max() / numpy.abs(value).max())
         difference = max(difference, of_this if numpy.isfinite(of_this) else 1.0)

@@ -6,9 +6,9 @@ import time
 import torch
 from turns import take_turns
 
-FORMS = {"foreach": {"foreach": True}, "fused": {"fused": True}}  # of AdamW
+FORMS = {"foreach": {"foreach": True}, "fused": {"fused": True}}  # forms of AdamW
 
-# Ours by its name in benchmarks/optimizer; older versions of PyTorch have not all of them.
+# PyTorch's optimizers by the names in benchmarks/optimizer; older versions of PyTorch lack some.
 OTHERS = {"nadam": "NAdam", "radam": "RAdam", "adadelta": "Adadelta", "adafactor": "Adafactor", "muon": "Muon"}
 
 
@@ -25,7 +25,7 @@ def parameters(layers, width):
 
 
 def step_of(tensors, kind, **form):
-    """A function that makes a step and returns its seconds, or None where there is no such optimizer."""
+    """A function that takes a step and returns its seconds, or None where there is no such optimizer."""
     optimizer = None
 
     def step():
@@ -33,7 +33,7 @@ def step_of(tensors, kind, **form):
         if not hasattr(torch.optim, kind):
             return None
         if optimizer is None:
-            some = [tensor for tensor in tensors if tensor.dim() == 2] if kind == "Muon" else tensors  # it takes no others
+            some = [tensor for tensor in tensors if tensor.dim() == 2] if kind == "Muon" else tensors  # Muon takes only matrices
             optimizer = getattr(torch.optim, kind)(some, lr=1e-5, weight_decay=0.1, **form)
             optimizer.step()
         start = time.perf_counter()

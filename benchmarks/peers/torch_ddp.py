@@ -1,4 +1,4 @@
-"""What the PyTorch scripts share: the timed steps of a model with DistributedDataParallel over gloo."""
+"""Code that the PyTorch scripts share: timed steps of a model with DistributedDataParallel over gloo."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ from turns import take_turns
 
 
 def parser_of(sizes):
-    """`sizes`: (name, value) of the integers that a script takes beside the common ones."""
+    """`sizes`: (name, value) of the integer options that a script adds to the common ones."""
     parser = argparse.ArgumentParser()
     for name, value in [*sizes, ("steps", 5), ("warmup", 2), ("threads", 1)]:
         parser.add_argument(f"--{name}", type=int, default=value)
@@ -32,7 +32,7 @@ def start(options):
 
 
 def timed(run):
-    """Seconds from when all ranks begin until all are done."""
+    """Seconds from the common start of all ranks until all are done."""
     several = dist.is_initialized()
     if several:
         dist.barrier()
@@ -61,7 +61,7 @@ def peak_rss_bytes():
 
 
 def measure(options, model, optimizer_of, loss_of, unit, units_per_step, clip_norm=None):
-    """optimizer_of(parameters), loss_of(model). `units_per_step`: of one rank, "tokens" or "images"."""
+    """Takes optimizer_of(parameters) and loss_of(model). `units_per_step`: tokens or images of one rank."""
     rank, ranks = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     if ranks > 1:
         model = nn.parallel.DistributedDataParallel(model)

@@ -5,7 +5,7 @@ import os
 
 
 def take_turns(folder, measures):
-    """`measures`: a function for each name that may be asked for; rank 0 answers what it returns."""
+    """`measures`: a function for each name that benchmarks/report may ask for; rank 0 answers with its result."""
     rank = int(os.environ.get("RANK", 0))
     with open(f"{folder}/request.{rank}", encoding="utf-8") as requests:
         answers = open(f"{folder}/answers", "w", encoding="utf-8") if rank == 0 else None

@@ -1,4 +1,4 @@
-"""The model of benchmarks/vit_step by timm, with DistributedDataParallel over gloo.
+"""The model of benchmarks/vit_step from timm, with DistributedDataParallel over gloo.
 
 Run by compare_vit; by hand: mpirun-free, one process a rank:
   RANK=0 WORLD_SIZE=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 python3 vit_timm.py --steps 5 --json out.json

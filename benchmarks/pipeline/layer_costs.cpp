@@ -1,5 +1,5 @@
-// How much faster is a step of a GPT whose output layer is heavy with stages cut by measured costs than with equally many
-// blocks?
+// The speed-up of a step of a GPT with a heavy output layer when stages are cut by measured costs instead of equally many
+// blocks.
 //   layer_costs_benchmark --ranks 2 --vocabulary 16384 [--json FILE]
 
 #include "trireme/models/architectures/layer_costs.hpp"
@@ -57,7 +57,7 @@ class Replica {
   std::int64_t next_step_ = 0;
 };
 
-// Of a step in virtual time, a third of each stage forward.
+// Seconds of a step in virtual time, if forward is a third of each stage.
 double predicted_seconds(const Options& options, const std::vector<double>& costs, const std::vector<Range>& division) {
   const auto schedule =
       parallel::make_pipeline_schedule({.num_ranks = options.ranks, .num_micro_batches = options.micro_batches});

@@ -1,4 +1,4 @@
-// What share of the time do the ranks of a pipeline wait, and what says the schedule? All schedules in turn, with equal stages.
+// The share of the time that the ranks of a pipeline wait, measured and by the schedule. All schedules in turn, equal stages.
 //   pipeline_benchmark --ranks 2 --micro-batches 8 [--json FILE]
 
 #include <fmt/format.h>
@@ -47,7 +47,7 @@ struct Batch {
   std::int64_t first_sample = 0;
 };
 
-// Every stage computes the gradient of its input, the first one too.
+// Every stage computes the gradient of its input, even the first.
 struct Net : nn::Staged<Float32, Cpu, Batch> {
   Net(const ModelContext& context, const Options& options)
       : Staged(context), linear(*this, "layer", options.ranks * options.layers, options.width) {
@@ -61,7 +61,7 @@ struct Net : nn::Staged<Float32, Cpu, Batch> {
   nn::ModuleList<Layer> linear;
 };
 
-// A model whose stages run by one schedule.
+// A model that runs its stages by one schedule.
 class Replica {
  public:
   Replica(const ProcessMesh& mesh, const Options& options, const std::string& schedule)
@@ -85,10 +85,10 @@ class Replica {
 struct Share {
   double seconds = 0;  // of the step
   double measured = 0;
-  double predicted = 0;  // of the virtual time of a schedule whose actions take what they took on average
+  double predicted = 0;  // from the virtual time of the schedule with the measured mean time of each kind of action
 };
 
-// The times of all ranks; a step ends with the last one.
+// The times of all ranks; the last rank ends a step.
 Share share_of_waiting(const Group& world, const parallel::PipelineSchedule& schedule,
                        const std::vector<parallel::TimedAction>& timeline) {
   const auto ranks = static_cast<std::size_t>(world.size());

@@ -4,7 +4,7 @@
 
 Blas::Blas(const std::vector<std::string>& files) {
   for (const std::string& file : files) {
-    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // kept to the end: its threads may still run
+    void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: its threads may still run
     if (library == nullptr) continue;
     sgemm_ = reinterpret_cast<Sgemm>(dlsym(library, "cblas_sgemm"));
     if (sgemm_ == nullptr) continue;

@@ -21,7 +21,7 @@ Way library(const ConvolutionLayer& layer, LayerPass pass) {
   return {.name = "library", .run = [=]() mutable { ops::conv2d_backward_weight(x, y, options, weight, false); }};
 }
 
-// Nothing to run where oneDNN lacks the algorithm.
+// A way without `run` where oneDNN lacks the algorithm.
 Way onednn(const std::string& name, const ConvolutionLayer& layer, LayerPass pass, dnnl::algorithm algorithm,
            dnnl::memory::format_tag images) {
   const auto type = dnnl::memory::data_type::f32;

@@ -1,8 +1,8 @@
-// Every matrix product and convolution of the models that people train, with the share of the peak of fused multiply-adds that
-// each way to compute it reaches; the ways take turns. One thread, float32.
+// Every matrix product and convolution of common models, with the share of the fused multiply-add peak that each way to compute
+// it reaches; the ways take turns. One thread, float32.
 //   products [--models gpt-124m resnet-50] [--batches 1 8 32] [--isa avx2] [--json FILE]
-// The peak is measured anew before each of them: a processor's clock changes.
-// OpenBLAS or BLIS stand beside it where they are installed: --blas FILE.
+// The peak is measured again before each of them, since a processor's clock changes.
+// OpenBLAS or BLIS is another way where it is installed: --blas FILE.
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -20,11 +20,12 @@
 namespace {
 
 struct Settings {
-  double least_seconds = 0;  // of measuring a shape's ways
+  double least_seconds = 0;  // to measure the ways of a shape
   double most_operations = 0;
 };
 
-// What the ways of a model take in all, each shape as often as a step has it, and the library's where a way does not have it.
+// Total time of each way for a model: each shape counts as often as a step has it, with the library's time where a way lacks
+// it.
 struct Totals {
   double operations = 0;
   double seconds_at_peak = 0;
@@ -50,7 +51,7 @@ struct Totals {
   }
 };
 
-// The median seconds of each way, 0 where there is nothing to run. At least three rounds.
+// The median seconds of each way, 0 where it can't run. At least three rounds.
 std::vector<double> measure(const std::vector<Way>& ways, double least_seconds) {
   std::vector<std::vector<double>> seconds(ways.size());
   double total = 0;
@@ -140,7 +141,7 @@ int main(int argc, char** argv) {
     return 2;
   }
 
-  // Before anything computes: each library looks once.
+  // Before any computation, since each library reads this only once.
   omp_set_num_threads(1);
   setenv("OPENBLAS_NUM_THREADS", "1", 1);
   setenv("BLIS_NUM_THREADS", "1", 1);
@@ -152,7 +153,7 @@ int main(int argc, char** argv) {
   } else {
     if (isa == "avx512") setenv("TRIREME_ISA", "avx512", 1);
     if (trireme::device::current_isa() == trireme::device::Isa::avx512) {
-      setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);  // which it does not find out of every processor's name
+      setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);  // OpenBLAS does not recognise every processor
     }
   }
   isa = trireme::device::name_of(trireme::device::current_isa());

@@ -35,7 +35,7 @@ ModelShapes vit_b(std::int64_t batch) {
   return shapes;
 }
 
-// 64 steps of two layers: the input's products are one for all steps, the state's one for each, but for the weight's gradient.
+// 64 steps of two layers. The input has one product for all steps, the state one for each step; its weight's gradient has one.
 ModelShapes lstm(std::int64_t batch) {
   constexpr std::int64_t hidden = 512;
   constexpr int steps = 64;
@@ -93,7 +93,7 @@ ModelShapes resnet_18(std::int64_t batch) {
   return convolutions.shapes();
 }
 
-// Bottlenecks with the stride in the 3 x 3 convolution, as torchvision has it, whose width for 64 channels is `width`.
+// Bottlenecks with the stride in the 3 x 3 convolution, as in torchvision; `width` is the width for 64 channels.
 ModelShapes bottlenecks(std::int64_t batch, std::int64_t width_of_64, std::int64_t groups) {
   Convolutions convolutions(batch, 224);
   convolutions.add(3, 64, 7, 2);

@@ -21,7 +21,7 @@ struct LinearLayer {
   LayerPasses passes = all_passes;
 
   std::string name() const;
-  double operations() const { return 2.0 * static_cast<double>(rows * in * out); }  // of each pass
+  double operations() const { return 2.0 * static_cast<double>(rows * in * out); }  // in each pass
 };
 
 // A convolution of square images, channels last, as often as a step has it.
@@ -37,7 +37,7 @@ struct ConvolutionLayer {
   LayerPasses passes = all_passes;
 
   std::string name() const;
-  std::int64_t padding() const { return kernel == stride ? 0 : kernel / 2; }  // of patches: none
+  std::int64_t padding() const { return kernel == stride ? 0 : kernel / 2; }  // patches have none
   std::int64_t out_side() const { return (side - 1) / stride + 1; }
   double operations() const {  // of each pass
     return 2.0 * static_cast<double>(batch * out_side() * out_side() * out * (in / groups) * kernel * kernel);

@@ -6,27 +6,27 @@
 
 #include "products/shapes.hpp"
 
-// One way to compute something; without `run` where this machine does not have it.
+// One way to compute something; `run` is empty where this machine can't.
 struct Way {
   std::string name;
   std::function<void()> run = {};
 };
 
-// In float32, each on operands of its own, always with the same names in the same order:
-//   library           what layers call
-//   own               kernels of our own (ops/matmul/packed_product.hpp), which the library takes for some shapes
-//   oneDNN            a kept plan for matrices as they lie, of the kinds that the library uses
-//   oneDNN, packed    the second operand in the layout that oneDNN likes best, its reorder not counted
+// All ways in float32, each on operands of its own, always with the same names in the same order:
+//   library           the function that layers call
+//   own               our own kernels (ops/matmul/packed_product.hpp), which the library uses for some shapes
+//   oneDNN            a kept plan for matrices in their own layout, of the kinds that the library uses
+//   oneDNN, packed    the second operand in the layout that oneDNN prefers; the reorder is not counted
 //   BLAS              cblas_sgemm of `blas`
 std::vector<Way> ways_of(const LinearLayer& layer, LayerPass pass, const class Blas& blas);
 
-//   library           what layers call: channels last, weights in torch's order
-//   direct            oneDNN's direct algorithm with all operands in the layouts that it likes best
+//   library           the function that layers call: channels last, weights in torch's order
+//   direct            oneDNN's direct algorithm with all operands in the layouts that it prefers
 //   channels last     the same with images channels last
-//   Winograd          oneDNN's, in the layouts that it likes best
+//   Winograd          oneDNN's, in the layouts that it prefers
 std::vector<Way> ways_of(const ConvolutionLayer& layer, LayerPass pass);
 
-// A library with cblas_sgemm, loaded where it is installed.
+// A library with cblas_sgemm, loaded if it is installed.
 class Blas {
  public:
   // The first of `files` that can be loaded.
@@ -34,7 +34,7 @@ class Blas {
 
   const std::string& file() const { return file_; }  // empty: none
   explicit operator bool() const { return sgemm_ != nullptr; }
-  // c[m, n] = op(a) op(b), rows after rows.
+  // c[m, n] = op(a) op(b), row-major.
   void multiply(bool transpose_a, bool transpose_b, int m, int n, int k, const float* a, const float* b, float* c) const;
 
  private:

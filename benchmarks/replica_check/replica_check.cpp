@@ -1,4 +1,4 @@
-// What the comparison of replicas adds to a training step: a GPT's steps with and without it, in turn.
+// The time that the comparison of replicas adds to a training step: a GPT's steps with and without it, in turn.
 //   OMP_NUM_THREADS=1 mpirun -n 2 replica_check [--json FILE]
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ struct Options {
   std::string json;
 };
 
-// Seconds in which one thread digests so many elements; the median of a few.
+// Seconds in which one thread digests this many elements; the median of a few measurements.
 double digest_seconds(std::int64_t count) {
   const auto values = Tensor<float>::full({count}, 0.5F);
   std::vector<double> seconds;
@@ -47,7 +47,7 @@ int benchmark(const Options& options, const Group& world) {
   for (int round = -2; round < options.rounds; ++round) {
     double first = 0;
     double second = 0;
-    // Whoever goes second finds other things in the caches: they take turns.
+    // They take turns to be first, since the second one finds other data in the caches.
     if (round % 2 == 0) {
       first = slowest_seconds(world, [&] { with.run(); });
       second = slowest_seconds(world, [&] { without.run(); });

@@ -1,4 +1,4 @@
-"""Two checkouts: the same programs of both in turn, and for every figure whether it got slower."""
+"""Compares two checkouts: runs the same programs of both in turn, and finds the figures that are slower."""
 
 import dataclasses
 import fnmatch
@@ -13,7 +13,7 @@ from .processes import Command, Failure, run_once, under_mpirun
 
 @dataclasses.dataclass(frozen=True)
 class ShortRun:
-    """A program of a second or two, and which of the figures that it writes are seconds of ours."""
+    """A program that runs for a second or two, and the figures in its output that are our seconds."""
 
     name: str
     program: str
@@ -53,7 +53,7 @@ SHORT_RUNS = (
 
 
 def programs_in(folder):
-    """The programs of a checkout, of its build folder, or the folder itself; None where it has none."""
+    """The folder of programs for a checkout, a build folder or a folder of programs; None where there are none."""
     folder = pathlib.Path(folder)
     for bin_folder in (folder / "build" / "release" / "bin", folder / "bin", folder):
         if any((bin_folder / run.program).exists() for run in SHORT_RUNS):
@@ -62,7 +62,7 @@ def programs_in(folder):
 
 
 def library_in(programs):
-    """The library beside the programs; None where only they were copied."""
+    """The library beside the programs; None where only the programs were copied."""
     for pattern in ("../src/libtrireme.a", "../src/libtrireme.so"):
         for path in programs.glob(pattern):
             return path
@@ -70,7 +70,7 @@ def library_in(programs):
 
 
 def numbers_in(figures, path=""):
-    """(path, number) of a JSON's numbers; elements of a list go by their bytes or their place."""
+    """(path, number) of all numbers in a JSON value; elements of a list are named by their "bytes" or their index."""
     if isinstance(figures, dict):
         items = figures.items()
     elif isinstance(figures, list):
@@ -102,7 +102,7 @@ class Sides:
         self.failure = None
 
     def take_pair(self, ours, theirs, environment, folder, ours_first, limit_seconds):
-        """`ours`, `theirs`: folders of programs."""
+        """`ours`, `theirs`: folders with programs."""
         begin = time.monotonic()
         runs = {}
         for side, programs in (("ours", ours), ("theirs", theirs)) if ours_first else (("theirs", theirs), ("ours", ours)):
@@ -122,8 +122,8 @@ class Sides:
 
 
 def compare(ours, theirs, runs, pairs, minutes, environment, folder, say):
-    """All programs once, then all of them again, until each has its pairs: what disturbs the machine for a while meets all.
-    Whoever interrupts it keeps the pairs that were taken. Returns the sides, and whether that happened."""
+    """Runs all programs once, then all again, until each has its pairs, so that a disturbance of the machine affects all of them.
+    After an interrupt the pairs so far are kept. Returns the sides, and whether it was interrupted."""
     end = time.monotonic() + 60 * minutes
     sides = [Sides(run) for run in runs]
     try:
@@ -147,7 +147,7 @@ def compare(ours, theirs, runs, pairs, minutes, environment, folder, say):
 
 
 def leave_out(sides, pairs, minutes, seconds):
-    """After the first round: what does not fit into the `seconds` that are left."""
+    """After the first round: the programs that do not fit into the `seconds` that are left."""
     for side in sides:
         if side.failure:
             continue

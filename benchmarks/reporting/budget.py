@@ -1,4 +1,4 @@
-"""Divides the time among the comparisons: each gets its part of what is left, and leaves to the others what it does not use."""
+"""Divides the time among the comparisons: each gets its part of the time that is left, and unused time goes to the others."""
 
 import time
 
@@ -20,7 +20,7 @@ def reason_to_skip(comparison, share):
 
 
 def run_all(comparisons, context, minutes, say):
-    """The result of each comparison, in their order. Whatever happens to one, the others keep theirs."""
+    """The result of each comparison, in order. The failure of one does not affect the others."""
     end = time.monotonic() + 60 * minutes
     results, interrupted = [], False
     for index, comparison in enumerate(comparisons):

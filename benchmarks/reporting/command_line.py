@@ -1,9 +1,9 @@
-"""What benchmarks/report can be told, and what it does then.
+"""Compares this machine's programs with other libraries or another checkout, and writes a page.
 
   benchmarks/report                          the page of this machine: build/report/report.md and report.html
-  benchmarks/report --only "gpt fp32"        one comparison of it; --list names them all
-  benchmarks/report --against ../before      another checkout: exit code 1 and a page that names what got slower
-  benchmarks/report --against OLD_RESULT     the result of an earlier report, beside that in --output: weaker
+  benchmarks/report --only "gpt fp32"        only one comparison; --list names them all
+  benchmarks/report --against ../before      compares with another checkout; exit code 1 where something is slower
+  benchmarks/report --against OLD_RESULT     compares the result in --output with that of an earlier report, by medians
 """
 
 import argparse
@@ -47,7 +47,7 @@ def parsed(arguments):
 
 
 def chosen(parser, only, rows):
-    """The rows of these names, in the order of the table; all without names."""
+    """The rows with these names, in the order of the table; all rows where there are no names."""
     if not only:
         return list(rows)
     names = [name.strip() for names in only for name in names.split(",")]

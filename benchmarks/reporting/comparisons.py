@@ -1,64 +1,64 @@
-"""What is compared with what. A comparison is one program of ours, what stands beside it, and a row for each ratio."""
+"""The table of comparisons. A comparison is one program of ours, what it is compared with, and a row for each ratio."""
 
 import dataclasses
 from typing import Callable, Optional
 
 from . import pytorch
 
-# What a row's ratio says: the other side's time / ours, ours / the other side's, or the same as the first as a share.
+# Kinds of ratio: the other side's time / ours, ours / the other side's, or the first one as a share.
 SPEED, TIME, SHARE = "speed", "time", "share"
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
     name: str
-    theirs: str  # in words; "" where the peer says what it is
+    theirs: str  # in words; "": the peer's own label
     ours_asked: str
     theirs_asked: str
     ratio: str = SPEED
-    of_peer: bool = False  # theirs is asked of the peer, not of our own program
+    of_peer: bool = False  # the peer measures `theirs`, not our own program
 
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    name: str  # as --only takes it
+    name: str  # for --only
     question: str
     program: str
     arguments: tuple = ()
     ranks: int = 1
-    wanted_seconds: float = 60  # of the budget; what it leaves goes to the others
+    wanted_seconds: float = 60  # of the budget; unused time goes to the others
     least_seconds: float = 10  # with less it is skipped
 
 
 @dataclasses.dataclass(frozen=True)
 class InTurns(Comparison):
-    """The program, and the peer where there is one, do what they are asked in turn, round by round."""
+    """The program, and the peer if there is one, measure in turn, round by round."""
 
     rows: tuple = ()
     peer: Optional[pytorch.Peer] = None
-    memory: bool = False  # both say how much they take
+    memory: bool = False  # both report their memory
 
 
 @dataclasses.dataclass(frozen=True)
 class ByItself(Comparison):
-    """The program takes the turns itself and writes both sides of every round; {pairs} in its arguments is their number.
-    rows_of(figures) gives (name, theirs, ours' seconds, theirs' seconds, ratio) for each row."""
+    """The program takes the turns itself and writes both sides of every round; {pairs} in its arguments is the number of rounds.
+    rows_of(figures) gives (name, theirs, our seconds, their seconds, ratio) for each row."""
 
     rows_of: Callable = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Shares(Comparison):
-    """The program measures many things beside the ceilings of the machine, and is run several times."""
+    """The program measures many operations and the ceilings of the machine, and is run several times."""
 
     runs: int = 7
 
 
 @dataclasses.dataclass(frozen=True)
 class ToQuality(Comparison):
-    """The program trains until a stated quality and prints MLPerf's lines."""
+    """The program trains to a given quality and prints MLPerf's lines."""
 
-    data: str = "text"  # or "mnist": what its data is
+    data: str = "text"  # the kind of its data: or "mnist"
 
 
 def training_step(name, question, program, script, ways, precision, peak):

@@ -1,4 +1,4 @@
-"""A page as one file of HTML that needs nothing beside it."""
+"""Writes a page as one self-contained HTML file."""
 
 import html
 

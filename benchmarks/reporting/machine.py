@@ -1,4 +1,4 @@
-"""What this machine, its libraries and its programs are: what a page says before any figure."""
+"""Describes this machine, its libraries and its programs, for the head of a page."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ import subprocess
 
 
 def output_of(*command):
-    """The first line; "" where it fails."""
+    """The first line of the output; "" where the command fails."""
     try:
         lines = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout.splitlines()
         return lines[0].strip() if lines else ""
@@ -37,7 +37,7 @@ def processor():
 
 
 def steal():
-    """Processor time so far in all, and of it what other virtual machines took."""
+    """Total processor time so far, and the part that other virtual machines took."""
     fields = [int(word) for word in read("/proc/stat").split("\n", maxsplit=1)[0].split()[1:]]
     return (sum(fields[:8]), fields[7]) if len(fields) >= 8 else (0, 0)
 
@@ -67,7 +67,7 @@ def commit_of(folder):
 
 
 def describe(programs, root, torches, isa):
-    """(name, value) each; what cannot be found out is left out."""
+    """Pairs of (name, value); unknown ones are left out."""
     model, vectors = processor()
     system = re.search(r'^PRETTY_NAME="?(.*?)"?$', read("/etc/os-release"), re.MULTILINE)
     kibibytes = re.search(r"^MemTotal:\s*(\d+)", read("/proc/meminfo"), re.MULTILINE)

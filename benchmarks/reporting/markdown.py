@@ -1,4 +1,4 @@
-"""A page as Markdown."""
+"""Writes a page as Markdown."""
 
 from . import plots
 from .page import Curve, Intervals, Output, Table, Text

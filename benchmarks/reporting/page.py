@@ -1,4 +1,4 @@
-"""What a page is made of, and the page of a report. markdown and html_page write it."""
+"""The parts of a page, and the page of a report. markdown and html_page write it."""
 
 import dataclasses
 import statistics
@@ -16,7 +16,7 @@ class Text:
 
 @dataclasses.dataclass
 class Output:
-    """What a program printed."""
+    """The output of a program."""
 
     text: str
 
@@ -37,7 +37,7 @@ class Bar:
 
 @dataclasses.dataclass
 class Intervals:
-    """One line for each ratio, with its interval, beside the line of 1."""
+    """One line for each ratio, with its interval, and a line at 1."""
 
     title: str
     bars: List[Bar]
@@ -62,7 +62,7 @@ class Page:
     sections: List[Section]
 
 
-QUIET_LOAD = 0.5  # processes that run or want to, before the first run
+QUIET_LOAD = 0.5  # the most runnable processes before the first run
 KINDS = {SPEED: "times the speed", TIME: "times the time", SHARE: "of it"}
 
 
@@ -135,7 +135,7 @@ def quality_table(results):
 
 
 def in_summary(result):
-    """The shares of single operations are too many."""
+    """Leaves out the shares of single operations, which are too many."""
     return "ceilings" not in result
 
 
@@ -174,7 +174,7 @@ def ceilings_of(results):
 
 
 def not_run(results):
-    """Name and reason of all that is not on the page."""
+    """Name and reason of each comparison that is not on the page."""
     lines = []
     for result in results:
         if "skipped" in result:

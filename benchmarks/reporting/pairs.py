@@ -5,8 +5,8 @@ import math
 import statistics
 from typing import List, Optional
 
-SLOWER, FASTER = 1.02, 0.98  # ratios of time beyond which a difference has a name
-FOR_VERDICT = 15  # pairs, below which nothing is called slower, faster or the same
+SLOWER, FASTER = 1.02, 0.98  # ratios of time beyond which the verdict is slower or faster
+FOR_VERDICT = 15  # the least pairs for a verdict
 
 
 @dataclasses.dataclass
@@ -55,8 +55,8 @@ def verdict(interval: Interval) -> str:
 
 
 def more_pairs(interval: Interval) -> Optional[int]:
-    """About how many more pairs would decide an unclear interval, whose width falls with the square root of their number.
-    None: the median lies so near a bound that no number of pairs is likely to."""
+    """About how many more pairs would decide an unclear interval: its width falls with the square root of their number.
+    None: the median is so near a bound that no number of pairs is likely to decide."""
     if interval.low is None or interval.pairs < FOR_VERDICT:
         return FOR_VERDICT - interval.pairs
     below, above = interval.median - interval.low, interval.high - interval.median

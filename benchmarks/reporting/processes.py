@@ -1,4 +1,4 @@
-"""Starts programs, asks them or reads what they wrote, and ends them. What goes wrong is a Failure with their output."""
+"""Starts programs, asks them for measurements or reads their files, and ends them. Errors are a Failure with their output."""
 
 import dataclasses
 import json
@@ -22,14 +22,14 @@ class Failure(Exception):
 
 @dataclasses.dataclass
 class Command:
-    """One process to start; `environment` is what it has beyond this one's."""
+    """One process to start; `environment` is added to this process's environment."""
 
     arguments: List[str]
     environment: Dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 def environment_for(isa):
-    """Everybody's: one thread a rank, mpirun as root, and the same instruction set for the library, oneDNN and PyTorch."""
+    """For all programs: one thread a rank, mpirun as root, and the same instruction set for the library, oneDNN and PyTorch."""
     common = {"OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
               "OMPI_MCA_rmaps_base_oversubscribe": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
     if isa:
@@ -45,7 +45,7 @@ def under_mpirun(ranks, arguments):
 
 
 def end(process):
-    """mpirun ends its ranks when it is told to; what does not listen is killed."""
+    """Asks the process to end, upon which mpirun ends its ranks; kills it if it does not."""
     if process.poll() is not None:
         return
     process.terminate()
@@ -77,9 +77,9 @@ def how_it_ended(code):
 
 @dataclasses.dataclass
 class Run:
-    figures: object  # what --json wrote; None without it
+    figures: object  # from the file of --json; None without it
     output: str
-    peak_bytes: int  # of memory, of the largest of its processes
+    peak_bytes: int  # peak memory of the largest of its processes
     seconds: float
 
 
@@ -123,7 +123,7 @@ def wait(process, deadline):
 
 
 class TurnTaker:
-    """A program, of one or several ranks, that sleeps until it is asked to do something: see measurement/turns.hpp."""
+    """A program, of one or several ranks, that sleeps until it is asked for a measurement: see measurement/turns.hpp."""
 
     def __init__(self, name, commands, ranks):
         self.name = name
@@ -145,7 +145,7 @@ class TurnTaker:
             raise
 
     def ask(self, what, limit_seconds=120.0):
-        """What the program answers: seconds, mostly; None where this machine does not have it."""
+        """The program's answer, usually seconds; None where this machine can't measure it."""
         for request in self._requests:
             os.write(request, f"{what}\n".encode())
         deadline = time.monotonic() + limit_seconds

@@ -1,4 +1,4 @@
-"""Pythons that have torch, and the fastest of the ways in which it does the same as a program of ours."""
+"""Finds Pythons that have torch, and the fastest variant of a script that does the same as a program of ours."""
 
 import dataclasses
 import pathlib
@@ -29,7 +29,7 @@ class Torch:
 
 
 def torch_of(python):
-    """None where this Python has no torch that can be imported; otherwise it, and the file that says which one it is."""
+    """A Python with its torch, and the file that identifies this torch; None where torch can't be imported."""
     probe = "import torch; print(torch.__version__); print(torch.__file__)"
     try:
         run = subprocess.run([python, "-c", probe], capture_output=True, text=True, timeout=120, check=True)
@@ -40,7 +40,7 @@ def torch_of(python):
 
 
 def find(pythons):
-    """The torches of these Pythons, or of the ones that are usual, each once, and a line for each Python without."""
+    """The torches of these Pythons, or of the usual ones, each once, and a line for each Python without torch."""
     found, missing = {}, []
     for python in pythons or dict.fromkeys(filter(None, ["/usr/bin/python3", shutil.which("python3")])):
         here = torch_of(python)
@@ -55,7 +55,7 @@ def find(pythons):
 class Way:
     name: str
     arguments: tuple = ()
-    least_major: int = 1  # of torch's version
+    least_major: int = 1  # the least major version of torch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +85,7 @@ def free_port():
 
 
 def start(torch, peer, way, environment: Dict[str, str]) -> TurnTaker:
-    """Its ranks find each other by gloo's variables, which torchrun would set."""
+    """The ranks find each other by gloo's variables, which torchrun would set."""
     gloo = {"WORLD_SIZE": str(peer.ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port())}
     arguments = [torch.python, str(PEERS / peer.script), *peer.arguments, *way.arguments]
     commands = [Command(arguments, {**environment, **gloo, "RANK": str(rank)}) for rank in range(peer.ranks)]
@@ -93,7 +93,7 @@ def start(torch, peer, way, environment: Dict[str, str]) -> TurnTaker:
 
 
 def seconds_of_trial(program, request, best, deadline):
-    """Of the second of two calls after those in which it warms up or compiles; at once where it is hopeless."""
+    """Seconds of the second of two calls after the warm-up and compilation; stops early where it is far too slow."""
     seconds = None
     for call in range(4):
         seconds = program.ask(request, max(1.0, deadline - time.monotonic()))
@@ -103,7 +103,8 @@ def seconds_of_trial(program, request, best, deadline):
 
 
 def fastest(torches: List[Torch], peer: Peer, request, environment, deadline):
-    """Tries every way of every torch: the fastest, running, with its label, and what each took. Failure where none works."""
+    """Tries every variant with every torch. Returns the fastest one, still running, with its label, and the times of all. Failure where
+    none works."""
     best, best_seconds, best_label, trials, output = None, None, "", [], ""
     try:
         for torch in torches:

@@ -1,4 +1,4 @@
-"""Seconds to a stated quality, read from the lines that MLPerf's runs print."""
+"""Seconds to a given quality, read from MLPerf's log lines."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def events_of(output):
 
 
 def quality_of(output):
-    """Seconds, steps and the way to the target. Failure where the log lacks one of them."""
+    """Seconds, steps and the curve to the target. Failure where the log lacks one of them."""
     events = events_of(output)
 
     def first(key):
@@ -52,7 +52,7 @@ def quality_of(output):
 
 
 def own_sources(folder):
-    """The library's sources in one file, as scripts/demo makes them where no text is given."""
+    """The library's sources in one file, like the default text of scripts/demo."""
     text = folder / "sources.txt"
     files = sorted(str(path.relative_to(ROOT)) for part in ("include", "src") for path in (ROOT / part).rglob("*.[ch]pp"))
     text.write_bytes(b"".join((ROOT / name).read_bytes() for name in files))

@@ -1,4 +1,4 @@
-"""Two results: what differs by more than both spreads. Weaker than two checkouts, for nothing ran in turn."""
+"""Finds figures of two results that differ by more than both spreads. Weaker than two checkouts, since nothing ran in turn."""
 
 from .page import Page, Section, Table, Text, time_text
 from .pairs import FASTER, SLOWER, interval_of
@@ -9,7 +9,7 @@ def rows_of(report):
 
 
 def compared(ours, theirs):
-    """A line for each row that both have: the ratio of the medians of our own times, and whether it says anything: only where
+    """A line for each row that both have: the ratio of the medians of our own times, and whether it is significant: only where
     their intervals do not overlap."""
     figures = []
     others = rows_of(theirs)

@@ -10,7 +10,7 @@ ANSWER_SECONDS = 120  # longest turn
 
 
 class Context:
-    """What all comparisons share: where the programs lie, how many pairs are wanted, who the peers are."""
+    """Settings of all comparisons: the folder of programs, the number of pairs, the peers."""
 
     def __init__(self, programs, folder, pairs, environment, torches, text=None):
         self.programs, self.folder, self.pairs = programs, folder, pairs
@@ -30,15 +30,15 @@ def row_result(name, theirs, ratio, pairs, unit="s"):
 
 
 def ratios_of(row):
-    """One for each pair, as the row's name promises it."""
+    """The ratio of each pair, of the kind that the row names."""
     if row["ratio"] == TIME:
         return [ours / theirs for ours, theirs in row["pairs"]]
     return [theirs / ours for ours, theirs in row["pairs"]]
 
 
 def take_rounds(asks, rounds, deadline):
-    """Does all of `asks`, (program, name) each, in every round; every second one backwards, so that no side is always the
-    first. Returns the values of each; the first round, not kept, warms up. What this machine does not have is left out."""
+    """Asks for all of `asks`, pairs of (program, name), in every round; every second round backwards, so that no side is always
+    first. Returns the values of each; the first round is a warm-up and not kept. Leaves out what this machine can't measure."""
     asks = [ask for ask in asks if ask[0].ask(ask[1], ANSWER_SECONDS) is not None]
     values = {ask: [] for ask in asks}
     longest = 0.0
@@ -62,7 +62,7 @@ def run_in_turns(comparison: InTurns, context, deadline):
             result["memory"]["ours"] = ours.ask("memory", ANSWER_SECONDS)  # after its first steps, before its floor
         if comparison.peer and context.torches:
             request = next(row.theirs_asked for row in comparison.rows if row.of_peer)
-            try:  # the trial takes two thirds of the time at most, for compilers take long
+            try:  # the trial may take up to two thirds of the time, since compilers are slow
                 peer, peer_label, result["trials"] = pytorch.fastest(context.torches, comparison.peer, request,
                                                                      context.environment, begin + (deadline - begin) * 2 / 3)
             except Failure as failure:
@@ -98,7 +98,7 @@ def run_by_itself(comparison: ByItself, context, deadline):
 
 
 def run_shares(comparison: Shares, context, deadline):
-    """Each run measures the ceilings and then everything beside them, so a run is a pair of each."""
+    """Each run measures the ceilings and all operations, so a run gives a pair for each."""
     runs = []
     while len(runs) < comparison.runs:
         begin = time.monotonic()

@@ -6,8 +6,8 @@
 #include "layers.hpp"
 #include "trireme/core/dtype.hpp"
 
-// All convolutions of a training step alone through oneDNN, in step order: plans kept, each on random operands of its own, in
-// the layouts that oneDNN chooses. In bfloat16 too, with float32 gradients of weights.
+// Runs only the convolutions of a training step, through oneDNN, in step order: with kept plans and random operands for each,
+// in the layouts that oneDNN chooses. In bfloat16 too, with float32 gradients of weights.
 class ConvolutionFloor {
  public:
   // Null where the processor has no products of this type.
@@ -22,5 +22,5 @@ class ConvolutionFloor {
   std::unique_ptr<Plans> plans_;
 };
 
-// Of one step: forward, gradients of weights and, but for the first layer, of images.
+// Operations of one step: forward, gradients of weights and, except in the first layer, of images.
 double convolution_operations(const std::vector<Layer>& layers, std::int64_t batch);

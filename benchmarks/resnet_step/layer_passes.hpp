@@ -6,7 +6,7 @@
 #include "trireme/core/dtype.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// This library's convolutions and batch norms of one training step, each kind alone, on random operands of each layer's own.
+// This library's convolutions and batch norms of one training step, each kind alone, with random operands for each layer.
 // T: float, bfloat16, float16.
 template <typename T>
 class LayerPasses {

@@ -1,5 +1,5 @@
-// One training step of a ResNet-18 on images of CIFAR-10's shape against its floor, its convolutions alone through oneDNN, and
-// what its convolutions and batch norms take of it: all in the same process.
+// One training step of a ResNet-18 on images of CIFAR-10's shape against its floor (its convolutions alone through oneDNN), and
+// the parts of the step that convolutions and batch norms take. All in the same process.
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ struct Options {
   std::string turns;
 };
 
-// A training step on made-up images, other ones on every rank.
+// A training step on random images, different on every rank.
 template <typename P>
 class TrainingStep {
  public:
@@ -65,7 +65,7 @@ class TrainingStep {
   std::int64_t next_step_ = 0;
 };
 
-// What is timed beside the step.
+// The parts that are timed beside the step.
 template <typename T>
 struct Parts {
   Parts(const std::vector<Layer>& layers, std::int64_t batch)

@@ -1,5 +1,5 @@
-// What trainer::Run costs beside the same loop by hand: steps of a small GPT of both, in turn; and how long a step of a run
-// takes whose body is empty.
+// The cost of trainer::Run over the same loop by hand: steps of a small GPT with both, in turn. Also times a step of a run with
+// an empty body.
 //   OMP_NUM_THREADS=1 run_loop [--json FILE]
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ struct Times {
   std::vector<double> by_hand;
 };
 
-// Both loops on one thread: the run's body hands over to a few steps by hand before each piece of its own.
+// Both loops on one thread: the run's body takes a few steps by hand before each piece of its own.
 Times measure(const Group& world, const Options& options) {
   Times times;
   const data::TokenDataset tokens = random_tokens();
@@ -113,7 +113,7 @@ int main(int argc, char** argv) {
     std::vector<double> ratios;
     for (std::size_t pair = 0; pair < times.by_run.size(); ++pair) ratios.push_back(times.by_run[pair] / times.by_hand[pair]);
     std::ranges::sort(ratios);
-    // The interval of the median by order statistics: of 15 pairs from the 4th to the 12th.
+    // The interval of the median by order statistics: from the 4th to the 12th of 15 pairs.
     const auto pairs = static_cast<double>(ratios.size());
     const auto rank = static_cast<std::size_t>((pairs - 1.96 * std::sqrt(pairs)) / 2) + 1;
     if (world.rank() != 0) return 0;

@@ -1,5 +1,5 @@
-// What follows the backward pass, with sharded and with replicated steps: gradients of all ranks are reduced, their norm is
-// taken, AdamW updates, every rank holds the new values.
+// The part of a step after backward, sharded and replicated: reduce the gradients of all ranks, take their norm, update by
+// AdamW, give every rank the new values.
 //   OMP_NUM_THREADS=1 mpirun -n 2 sharded_step [--json FILE]
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ struct GradientAtNoCost {
   }
 };
 
-// Parameters whose gradients are there at no cost: what is measured begins where backward ends.
+// Parameters that get their gradients at no cost: the measurement begins where backward ends.
 struct Parameters : nn::Module<Float32> {
   explicit Parameters(std::int64_t numel) {
     for (std::int64_t begin = 0; begin < numel; begin += parameter_numel) {
@@ -90,7 +90,7 @@ class Step {
   std::int64_t next_step_ = 0;
 };
 
-// Both ways must train the same model.
+// Checks that both ways train the same model.
 void require_same_values(Step& sharded, Step& replicated, const Group& world) {
   double difference = 0;
   const auto expected = replicated.values();

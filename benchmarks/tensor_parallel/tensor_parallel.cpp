@@ -1,7 +1,7 @@
-// Training steps of a GPT that all ranks hold between them, against those of one rank that holds all of it:
+// Training steps of a GPT that is divided over all ranks, against those of one rank with the whole model:
 //   OMP_NUM_THREADS=1 mpirun -n 2 tensor_parallel [--json FILE]
 // The ways take turns; while one rank works alone the others sleep. Memory is the peak of a rank's resident set during a step
-// of a process that has done nothing else: one way a run, by --only.
+// in a process that has done nothing else: run each way alone by --only.
 
 #include <fmt/format.h>
 
@@ -68,7 +68,7 @@ struct Row {
   double loss = 0;
 };
 
-// Null on a rank that this way leaves idle.
+// Null on a rank that is idle in this way.
 std::unique_ptr<Way> make_way(const std::string& name, const Options& options, const Group& world, const Group& alone) {
   if (name == "one rank") return world.rank() == 0 ? std::make_unique<Way>(name, options, alone, false) : nullptr;
   return std::make_unique<Way>(name, options, world, name == "sequence parallel");

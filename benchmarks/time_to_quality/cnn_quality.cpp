@@ -1,5 +1,5 @@
-// How long does a small convolutional network train until it finds a stated share of MNIST's test digits? Seed, order of the
-// data and target are fixed; what it prints are MLPerf's log lines.
+// The time to train a small convolutional network to a given accuracy on MNIST's test digits. Seed, order of the
+// data and target are fixed; the output is MLPerf's log lines.
 //   mpirun -n 2 cnn_quality --data FOLDER    with MNIST's four files
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ data::ImageDataset read(const std::filesystem::path& folder, const std::string& 
   return data::read_mnist(file(part + "-images-idx3-ubyte"), file(part + "-labels-idx1-ubyte"));
 }
 
-// The share of the test images whose class has the largest logit, spread over the ranks.
+// The share of the test images whose class has the largest logit; the ranks divide the images.
 double accuracy(const models::Cnn<Float32>& model, const data::ImageLoader& test, const Group& world) {
   std::array<double, 2> total{};  // found, images
   for (std::int64_t step = 0; step < test.steps_per_epoch(); ++step) {

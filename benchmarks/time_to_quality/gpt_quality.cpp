@@ -1,5 +1,5 @@
-// How long does a small GPT train until it knows a text it has not seen to a stated loss? Seed, order of the data and target
-// are fixed; what it prints are MLPerf's log lines.
+// The time to train a small GPT to a given loss on a text that it has not seen. Seed, order of the data and target
+// are fixed; the output is MLPerf's log lines.
 //   mpirun -n 2 gpt_quality --text FILE
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ data::TrainingSplit read(const std::string& path) {
   return data::split(data::TokenDataset::from_bytes(data::read_text(path)), validation_fraction);
 }
 
-// Nats a byte of evenly spaced windows, spread over the ranks.
+// Nats a byte of evenly spaced windows; the ranks divide the windows.
 double validation_loss(const models::Gpt<Float32>& model, const data::TokenDataset& text, const Group& world) {
   const auto starts = data::evenly_spaced_windows(text.size(), model_options.block, validation_windows);
   std::array<double, 2> total{};  // loss, tokens

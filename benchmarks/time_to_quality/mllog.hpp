@@ -6,9 +6,9 @@
 
 #include "trireme/comm/base/group.hpp"
 
-// What MLPerf writes while a run trains, one line for each event, which PyPI's mlperf-logging reads:
+// MLPerf's log of a training: one line for each event, which PyPI's mlperf-logging reads:
 //   :::MLLOG {"namespace": "", "time_ms": 1790000000000, "event_type": "POINT_IN_TIME", "key": "seed", "value": 1, ...}
-// Rank 0 prints, the others do nothing.
+// Only rank 0 prints.
 class Mllog {
  public:
   explicit Mllog(const trireme::Group& world) : prints_(world.rank() == 0) {}

@@ -6,7 +6,7 @@
 
 #include "time_to_quality/mllog.hpp"
 
-// What a run says about itself before it starts.
+// The description of a run, which is logged before it starts.
 struct Submission {
   std::string benchmark;
   std::int64_t seed = 1;
@@ -19,7 +19,7 @@ struct Submission {
 };
 void log_submission(const Mllog& log, const Submission& submission);
 
-// A run up to its target: steps, evaluations, the last line with the status. `evaluate` gives what `reached` judges.
+// A run up to its target: steps, evaluations, the last line with the status. `reached` judges the result of `evaluate`.
 struct Quality {
   std::int64_t most_steps = 0;
   std::int64_t evaluate_every = 0;  // steps
@@ -28,5 +28,5 @@ struct Quality {
   std::function<double()> evaluate;
   std::function<bool(double quality)> reached;
 };
-// What the program's main returns; whether the target was reached is the status of the last line.
+// Returns the program's exit code; the status of the last line says whether the target was reached.
 int train_to_quality(const Mllog& log, const Quality& quality);

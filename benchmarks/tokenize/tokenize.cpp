@@ -1,4 +1,4 @@
-// Megabytes a second that a tokenizer encodes and decodes, beside the time that it takes to copy the text.
+// Megabytes a second that a tokenizer encodes and decodes, beside the time to copy the text.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ using namespace trireme;
 
 namespace {
 
-volatile std::size_t seen;  // what is read counts
+volatile std::size_t seen;  // keeps the compiler from dropping the work
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// One training step of a vision transformer on made-up images, other ones on every rank.
+// One training step of a vision transformer on random images, different on every rank.
 
 #include <fmt/format.h>
 
@@ -59,7 +59,7 @@ class TrainingStep {
   std::int64_t next_step_ = 0;
 };
 
-// Of the matrix products of forward and backward; the patches need no gradient.
+// Operations of the matrix products of forward and backward; the patches need no gradient.
 double operations_of(const Options& options) {
   const auto& model = options.model;
   const double patches = static_cast<double>((model.image_size / model.patch_size) * (model.image_size / model.patch_size));
