@@ -98,8 +98,8 @@ void check_nan(const Group& world) {
       }
       world.all_reduce(std::span(data), op, "with nan").wait_on_host();
       for (std::size_t i = 0; i < count; ++i) {
-        expect((data[i] != data[i]) == (i % (ranks + 1) != ranks), "op {} element {} of {}: got {}", static_cast<int>(op), i, count,
-               static_cast<float>(data[i]));
+        expect((data[i] != data[i]) == (i % (ranks + 1) != ranks), "op {} element {} of {}: got {}", static_cast<int>(op), i,
+               count, static_cast<float>(data[i]));
       }
     }
   }
