@@ -212,8 +212,8 @@ Error ReplicaComparison::experts_differ(std::int64_t step) const {
 Error ReplicaComparison::tied_differ(std::int64_t step, const std::string& name) {
   return Error(
       {.code = ErrorCode::diverged,
-       .message = fmt::format(
-           "the stages that hold the tied parameter {} no longer hold the same values in step {} (from 0)", name, step),
+       .message = fmt::format("the stages that hold the tied parameter {} no longer hold the same values in step {} (from 0)",
+                              name, step),
        .operation = std::string(operation),
        .name = name,
        .hint = "start again from an earlier checkpoint, and look at the machines if the program changes no weights on some "
