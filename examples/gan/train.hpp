@@ -5,7 +5,7 @@
 
 #include "training/recipe.hpp"
 
-// The options of train_gan beside those of a run.
+// The options of train_gan in addition to those of a run.
 struct GanRecipe : Recipe {
   std::string model = "dcgan";
   std::int64_t latent = 64;

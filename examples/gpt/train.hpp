@@ -6,7 +6,7 @@
 
 #include "training/recipe.hpp"
 
-// The options of train_gpt beside those of a run.
+// The options of train_gpt in addition to those of a run.
 struct GptRecipe : Recipe {
   std::string tokenizer = "byte";
   int layers = 6;

@@ -12,7 +12,7 @@
 #include "trireme/models/architectures/llama.hpp"
 #include "trireme/tokenizers/codecs/tokenizer.hpp"
 
-// The names that --model accepts beside folders.
+// The names that --model accepts besides folders.
 std::vector<std::string> names_of_sizes();
 
 using LmOptions = std::variant<trireme::models::LlamaOptions, trireme::models::GptOptions, trireme::models::GptNeoXOptions,

@@ -6,7 +6,7 @@
 #include "adapter.hpp"
 #include "training/recipe.hpp"
 
-// The options of train_lm beside those of a run.
+// The options of train_lm in addition to those of a run.
 struct LmRecipe : Recipe {
   std::string model;            // a folder, or one of names_of_sizes()
   std::string tokens = "text";  // the format of --data

@@ -5,7 +5,7 @@
 
 #include "training/recipe.hpp"
 
-// The options of train_lstm beside those of a run.
+// The options of train_lstm in addition to those of a run.
 struct LstmRecipe : Recipe {
   std::string tokenizer = "character";
   std::int64_t vocabulary = 10'000;

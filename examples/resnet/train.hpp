@@ -4,7 +4,7 @@
 
 #include "training/image_recipe.hpp"
 
-// The options of train_resnet beside those of a run.
+// The options of train_resnet in addition to those of a run.
 struct ResNetRecipe : ImageRecipe {
   std::string model = "resnet18";
 

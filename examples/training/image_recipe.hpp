@@ -5,7 +5,7 @@
 #include "training/recipe.hpp"
 #include "trireme/data/images/augmentation.hpp"
 
-// The options of the trainers of image classifiers beside those of Recipe.
+// The options of the trainers of image classifiers in addition to those of Recipe.
 struct ImageRecipe : Recipe {
   std::string test_data;
   double label_smoothing = 0;

@@ -16,7 +16,7 @@
 constexpr int most_layers = 100'000;                        // of a model; the same limit as for a config.json
 constexpr std::int64_t most_width = std::int64_t{1} << 31;  // of a layer's width, and of the tokens of a sequence
 
-// The options of all bundled trainers beside those of a run. The values before add_to() are the defaults.
+// The options of all bundled trainers in addition to those of a run. The values before add_to() are the defaults.
 struct Recipe {
   std::string data;
   std::string init;

@@ -6,7 +6,7 @@
 #include "training/image_recipe.hpp"
 #include "trireme/models/architectures/vision_transformer.hpp"
 
-// The options of train_vit beside those of a run.
+// The options of train_vit in addition to those of a run.
 struct VitRecipe : ImageRecipe {
   std::string model;            // a folder, or a name of model_sizes(); empty: --init's
   std::int64_t image_size = 0;  // to which images in folders are resized; 0: the model's

@@ -28,7 +28,7 @@ std::vector<std::string> cells_of(std::string_view line) {
   return cells;
 }
 
-// The file's header and lines up to this step; empty if the file begins anew.
+// The file's header and lines up to this step; empty if the file is started again.
 std::vector<std::string> rows_up_to(std::int64_t step, const std::filesystem::path& path) {
   require_metrics(path, [](std::string_view header) { return cells_of(header).front() == "step"; });
   std::vector<std::string> lines = lines_of(path);

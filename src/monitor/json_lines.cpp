@@ -24,7 +24,7 @@ bool is_json_of_step(std::string_view line) {
   return !line.empty() && end != 0 && (end == line.npos || line[end] == ',' || line[end] == '}');
 }
 
-// The file's lines up to this step; empty if the file begins anew.
+// The file's lines up to this step; empty if the file is started again.
 std::vector<std::string> lines_up_to(std::int64_t step, const std::filesystem::path& path) {
   require_metrics(path, is_json_of_step);
   if (step == 0) return {};

@@ -91,7 +91,7 @@ void check(const ParallelOptions& options, FlatStore& store, const ProcessMesh& 
   const BucketOptions& buckets = options.buckets;
   require(buckets.bytes > 0 && buckets.first_bytes > 0 && buckets.slice_bytes > 0,
           "BucketOptions are above 0, got {}, {} and {} bytes", buckets.bytes, buckets.first_bytes, buckets.slice_bytes);
-  monitor::Registry().gauge(options.metrics_prefix + "loss");  // throws if this is no valid name
+  monitor::Registry().gauge(options.metrics_prefix + "loss");  // throws if this is not a valid name
   require(options.check_replicas >= 0, "check_replicas is a number of steps, or 0 for none, got {}", options.check_replicas);
   require(store.on_host() || mesh.data().size() == 1 || reaches(mesh.data(), store),
           "the model lies on a GPU, but the ranks' group reaches only the host's memory: make the mesh of gpu_group(group), or "

@@ -8,7 +8,7 @@
 
 namespace trireme::parallel {
 
-// The state that changes from step to step, beside the model and its buckets.
+// The state that changes from step to step, without the model and its buckets.
 struct StepState {
   amp::GradScaler scaler;
   std::vector<std::uint64_t> compared_optimizers = {};  // serial numbers of optimizers with the same settings on all ranks

@@ -32,8 +32,8 @@ double seconds_of(const checkpoint::Configuration& configuration) {
   return std::max(0.0, seconds.value_or(0));
 }
 
-// The step of the checkpoint to resume from; none if the run begins anew. Rank 0 looks for it and broadcasts it. `found`: all
-// steps that rank 0 found.
+// The step of the checkpoint to resume from; none if the run starts from the beginning. Rank 0 looks for it and broadcasts it.
+// `found`: all steps that rank 0 found.
 std::optional<std::int64_t> step_to_resume(const Group& world, const Options& options, std::vector<std::int64_t>& found) {
   std::array<std::int64_t, 1> step{-1};
   const auto look = [&] {

@@ -241,7 +241,7 @@ TEST_CASE("what is not there or cannot be read has its own exit code") {
   write(folder.path() / "rank-0.flight", "what is this?");
   const Outcome outcome = run_tool(folder.path().string());
   CHECK(outcome.code == 2);
-  CHECK(contains(outcome.text, "rank-0.flight: no file of a flight recorder"));
+  CHECK(contains(outcome.text, "rank-0.flight: not a file of a flight recorder"));
 }
 
 TEST_CASE("cut files are named") {

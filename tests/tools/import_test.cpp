@@ -138,10 +138,10 @@ TEST_CASE("two checkpoints: by how much numbers differ, also where they are nan,
   const std::string before = save("before", {1, nan, 3}, {1, 2}, {10, 20}, {large, 5});
   const std::string after = save("after", {1.5F, 2, 3}, {nan, 2}, {200, 20}, {large + 1, 5});
   CHECK(output_of(folder.path() / "out", [&] { CHECK(ckpt::diff(before, after) == 1); }) ==
-        "tensor codes: 1 of 2 elements differ; uint8 are codes, whose differences say nothing\n"
+        "tensor codes: 1 of 2 elements differ; the elements are uint8 codes, so the size of the differences is not given\n"
         "tensor counts: 1 of 2 elements differ, by 1 at most\n"
-        "tensor lost: 1 of 2 elements differ, 1 of them nan in one of the two or in both\n"
-        "tensor numbers: 2 of 3 elements differ, by 0.5 at most, 1 of them nan in one of the two or in both\n");
+        "tensor lost: 1 of 2 elements differ, 1 of them nan in one or both\n"
+        "tensor numbers: 2 of 3 elements differ, by 0.5 at most, 1 of them nan in one or both\n");
 }
 
 TEST_CASE("a trained GPT-2 is exported as it was imported") {

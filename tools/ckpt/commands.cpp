@@ -37,14 +37,14 @@ std::uint64_t bytes_of(const Manifest& manifest) {
   return bytes;
 }
 
-// Of a long text, as a vocabulary, its beginning.
+// Only the beginning of a long text, as a vocabulary.
 std::string text_of(const checkpoint::SavedValue& value) {
   constexpr std::size_t most = 80;
   const std::string text = std::visit([](const auto& known) { return fmt::format("{}", known); }, value);
   return text.size() <= most ? text : fmt::format("{}... ({} bytes)", text.substr(0, most), text.size());
 }
 
-// Calls visit(name, value in the first or null, value in the second or null) for every name.
+// Calls visit(name, value in first, value in second) for every name in one of the two. A value is null if it is missing.
 template <typename Value, typename Visit>
 void for_each_name(const std::map<std::string, Value>& first, const std::map<std::string, Value>& second, const Visit& visit) {
   std::set<std::string> names;
@@ -57,7 +57,7 @@ void for_each_name(const std::map<std::string, Value>& first, const std::map<std
   for (const std::string& name : names) visit(name, find(first, name), find(second, name));
 }
 
-// That holds every number of the types below.
+// A long double holds every number of the types below.
 template <typename T>
 long double number_at(const std::byte* bytes, std::int64_t index) {
   T value;
@@ -65,7 +65,7 @@ long double number_at(const std::byte* bytes, std::int64_t index) {
   return static_cast<long double>(static_cast<Accumulate<T>>(value));
 }
 
-// Nothing for types of 8 bits, which are codes.
+// Returns nothing for types of 8 bits, whose values are codes.
 std::optional<long double> number_at(DType dtype, const std::byte* bytes, std::int64_t index) {
   switch (dtype) {
     case DType::float32: return number_at<float>(bytes, index);
@@ -82,7 +82,7 @@ std::optional<long double> number_at(DType dtype, const std::byte* bytes, std::i
   }
 }
 
-// How the elements of one tensor differ, in words.
+// Describes how the elements of one tensor differ.
 std::string difference(const CheckpointReader& first, const SavedTensor& in_first, const CheckpointReader& second,
                        const SavedTensor& in_second) {
   const auto before = first.read(in_first);
@@ -107,8 +107,9 @@ std::string difference(const CheckpointReader& first, const SavedTensor& in_firs
   }
   std::string text = fmt::format("{} of {} elements differ", count, in_first.shape.numel());
   if (largest) text += fmt::format(", by {:.3g} at most", *largest);
-  if (nans > 0) text += fmt::format(", {} of them nan in one of the two or in both", nans);
-  if (!largest && nans == 0) text += fmt::format("; {} are codes, whose differences say nothing", name_of(in_first.dtype));
+  if (nans > 0) text += fmt::format(", {} of them nan in one or both", nans);
+  if (!largest && nans == 0)
+    text += fmt::format("; the elements are {} codes, so the size of the differences is not given", name_of(in_first.dtype));
   return text;
 }
 
@@ -124,13 +125,13 @@ void print_folder(const CheckpointReader& reader) {
   }
 }
 
-// Nothing is known: "-".
+// "-" if the option is missing.
 std::string extract(checkpoint::Configuration& options, const char* name) {
   auto found = options.extract(name);
   return found.empty() ? "-" : found.mapped();
 }
 
-// Other file systems have no dates.
+// "-" if there is no date, as on other file systems.
 std::string date_of(const Location& location) {
   if (!location.is_file_path()) return "-";
   const fs::path file = location;

@@ -14,14 +14,14 @@
 #include "trireme/models/folders/gpt2_safetensors.hpp"
 #include "trireme/ops/array/transpose.hpp"
 
-// Weights of checkpoints as files, and files as checkpoints.
+// Exports the weights of checkpoints to files, and imports files as checkpoints.
 namespace trireme::ckpt {
 namespace {
 
 using checkpoint::CheckpointReader;
 using checkpoint::SavedTensor;
 
-constexpr const char* model_prefix = "model.";  // of the names that trainers give to weights
+constexpr const char* model_prefix = "model.";  // the trainers' names of weights begin with it
 
 std::vector<std::byte> transposed(const SavedTensor& tensor, const std::vector<std::byte>& bytes) {
   require(tensor.dtype == DType::float32, "{} is {}: transformers takes float32; --format plain writes it as it is",
@@ -43,7 +43,7 @@ int export_weights(const ExportOptions& options) {
   int left_out = 0;
   for (const SavedTensor& tensor : reader.manifest().tensors) {
     if (!tensor.name.starts_with(options.prefix)) continue;
-    if (tensor.optional) {  // not the model's, but of its training, as the states of an LSTM's rows
+    if (tensor.optional) {  // not part of the model: only training needs it, as the states of an LSTM's rows
       ++left_out;
       continue;
     }
@@ -59,7 +59,7 @@ int export_weights(const ExportOptions& options) {
           left_out == 0 ? "" : fmt::format(", but {} that only training needs", left_out));
   for (std::size_t index = 0; index < tensors.size(); ++index) tensors[index].data = contents[index].data();
   SafetensorsMetadata metadata{{"format", "pt"}};
-  // Of models that read text, so that they can write some without the text they were trained on.
+  // The vocabulary of a model of text: with it the model can generate text without its training text.
   const auto vocabulary = reader.manifest().values.find(data::vocabulary_name);
   if (vocabulary != reader.manifest().values.end()) {
     if (const auto* text = std::get_if<std::string>(&vocabulary->second)) metadata.emplace(data::vocabulary_name, *text);

@@ -34,7 +34,7 @@ std::vector<std::byte> content_of(const std::filesystem::path& path) {
   const auto file = trireme::open_file(path);
   constexpr std::uint64_t most = trireme::comm::flight_bytes(most_groups, most_entries);
   const std::uint64_t size = file->size();
-  expect(size <= most, path, "no file of a flight recorder: {} bytes", size);
+  expect(size <= most, path, "not a file of a flight recorder: {} bytes", size);
   std::vector<std::byte> bytes(size);
   file->read_at(bytes, 0);
   return bytes;
@@ -42,7 +42,7 @@ std::vector<std::byte> content_of(const std::filesystem::path& path) {
 
 FlightHeader read_header(const std::vector<std::byte>& bytes, const std::filesystem::path& path) {
   expect(bytes.size() >= sizeof(flight_magic) && read_as<std::array<char, 8>>(bytes, 0) == flight_magic, path,
-         "no file of a flight recorder");
+         "not a file of a flight recorder");
   expect(bytes.size() >= flight_groups_offset, path, "the file is cut: {} bytes", bytes.size());
   const auto header = read_as<FlightHeader>(bytes, 0);
   expect(header.version == flight_version, path, "version {} of the format; this program reads version {}", header.version,
@@ -66,7 +66,7 @@ FlightFile parse(const std::vector<std::byte>& bytes, const std::filesystem::pat
   }
   for (std::uint64_t slot = 0; slot < file.header.capacity; ++slot) {
     const auto entry = read_as<FlightEntry>(bytes, flight_entries_offset(file.header.num_groups) + slot * sizeof(FlightEntry));
-    if (entry.number == 0) continue;  // never written, or about to be
+    if (entry.number == 0) continue;  // not written yet, or being written now
     const bool good = entry.check == check_of(entry) && entry.number % file.header.capacity == slot &&
                       static_cast<std::uint8_t>(entry.kind) < num_flight_kinds && entry.group < file.header.num_groups &&
                       entry.fate <= FlightFate::failed;
@@ -88,7 +88,7 @@ const FlightEntry* FlightFile::find(std::uint64_t number) const {
 }
 
 FlightFile read_flight_file(const std::filesystem::path& path) {
-  // A rank that goes on while we read leaves traces of damage: look again.
+  // If the rank writes while we read, entries look damaged: read again.
   FlightFile file;
   for (int attempt = 0; attempt < 3; ++attempt) {
     file = parse(content_of(path), path);

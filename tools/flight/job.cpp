@@ -99,7 +99,7 @@ const FlightEntry* RankView::stuck_in() const {
   if (state == RankState::finished) return nullptr;
   if (const FlightEntry* entry = file->find(header().failed_in)) return entry;
   if (const FlightEntry* entry = file->find(header().waits_for)) return entry;
-  const FlightEntry* entry = last();  // works on it?
+  const FlightEntry* entry = last();  // is it at work on it?
   return entry != nullptr && entry->started != 0 && entry->fate == FlightFate::under_way ? entry : nullptr;
 }
 
@@ -155,7 +155,7 @@ std::optional<Job> read_job(const std::filesystem::path& folder, std::vector<std
     }
   }
   Job job{.ranks = {}, .notes = {}, .now = seconds_now()};
-  // A rank beyond what a machine can hold is damage, not a reason to allocate.
+  // A rank number that is too large for any machine is damage: nothing is allocated for it.
   const int size = std::ranges::max(newest->second, {}, [](const FlightFile& file) { return file.header.size; }).header.size;
   constexpr int most_ranks = 1 << 20;
   job.ranks.resize(static_cast<std::size_t>(std::min(size, most_ranks)));

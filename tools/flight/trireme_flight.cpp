@@ -1,4 +1,4 @@
-// Reads the files of the flight recorder and says what the ranks of a job did last: see docs/failures.md.
+// Reads the files of the flight recorder and prints what the ranks of a job did last. See docs/failures.md.
 //   trireme-flight DIR [--json]
 
 #include <fmt/format.h>

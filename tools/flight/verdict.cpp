@@ -19,7 +19,7 @@ using namespace trireme::comm;
 namespace {
 
 constexpr int no_error = -1;
-constexpr double long_wait = 5;  // seconds that the ranks of a job that goes on may wait for each other
+constexpr double long_wait = 5;  // seconds; in a running job, ranks may wait shorter for each other without being blamed
 
 std::string call_text(const FlightEntry& entry) {
   const std::string name = plain(entry.name.data(), entry.name.size());
@@ -35,7 +35,7 @@ std::string call_text(const FlightEntry& entry) {
 
 bool ended_badly(const RankView& view) { return view.state == RankState::failed || view.state == RankState::vanished; }
 
-// A failure that this rank did not get from another one, nor by waiting.
+// The rank's failure is its own: it was not caused by another rank, and not by waiting.
 bool failed_itself(const RankView& view) {
   if (view.state != RankState::failed) return false;
   const auto code = view.header().error_code;
@@ -107,14 +107,14 @@ class Analysis {
                      number > most_named ? fmt::format(" and {} more", number - most_named) : "", job_.ranks.size())});
   }
 
-  // Processes that ended without being asked to from outside.
+  // Processes that vanished, except those that a signal from outside asked to end.
   void add_crashes() {
     constexpr std::array asked = {SIGTERM, SIGINT, SIGHUP};
     for (const RankView& view : job_.ranks) {
       if (view.state != RankState::vanished || !view.file) continue;
       const int signal = view.header().signal;
       if (std::ranges::find(asked, signal) != asked.end()) continue;
-      // A process of many ranks dies of what one of them did.
+      // If one rank of a process crashes, the process dies with all its ranks.
       const bool by_another = signal != 0 && view.header().signalled == 0;
       if (by_another && std::ranges::any_of(job_.ranks, [&](const RankView& other) {
             return other.file && other.header().process == view.header().process && other.header().signalled != 0;
@@ -123,7 +123,7 @@ class Analysis {
       }
       crashed_.push_back(view.rank);
     }
-    // Of many that vanished together, those that others wait for, or that were silent first, say most.
+    // If ranks vanished together, report only those that others wait for and that wait for nobody, if there are any.
     const bool some_block = std::ranges::any_of(crashed_, [&](int rank) { return waits_.is_root(rank); });
     for (const int rank : crashed_) {
       if (some_block && !waits_.is_root(rank)) continue;
@@ -144,7 +144,7 @@ class Analysis {
 
   void add_mismatches() {
     for (const auto& [id, members] : waits_.groups()) {
-      std::map<std::uint64_t, std::map<std::string, std::vector<int>>> calls;  // by sequence, then by what was called
+      std::map<std::uint64_t, std::map<std::string, std::vector<int>>> calls;  // by sequence, then by the text of the call
       std::string label;
       for (const auto& [index, member] : members) {
         const FlightFile& file = *view(member.rank).file;
@@ -170,7 +170,7 @@ class Analysis {
       text += fmt::format("{}{} called {}", text.empty() ? "" : ", ", list_of_ranks(ranks), call);
       most = std::max(most, ranks.size());
     }
-    std::vector<int> odd;  // those that a larger part contradicts, else all
+    std::vector<int> odd;  // if more than half of the ranks agree, the others; else all
     for (const auto& [call, ranks] : calls) {
       const bool others_agree = most * 2 > total(calls);
       if (!others_agree || ranks.size() < most) odd.insert(odd.end(), ranks.begin(), ranks.end());
@@ -203,7 +203,7 @@ class Analysis {
           add("left early", {view.rank}, fmt::format("{} returned from main {}{}", who, where(view), rest));
           break;
         case RankState::failed:
-          if (view.header().error_code == static_cast<int>(trireme::ErrorCode::peer_failed)) break;  // of what another one did
+          if (view.header().error_code == static_cast<int>(trireme::ErrorCode::peer_failed)) break;  // another rank caused it
           add("failed", {view.rank}, fmt::format("{} failed {}: {}{}", who, where(view), view.error(), rest));
           break;
         case RankState::vanished:
@@ -257,7 +257,7 @@ class Analysis {
       text +=
           fmt::format("{}rank {} in {}", text.empty() ? "" : ", ", rank, describe(view(rank), *waits_.stuck_in(view(rank))));
     }
-    if (shortest < 1) return;  // a job that goes on
+    if (shortest < 1) return;  // the job is still making progress
     const std::string who = list_of_ranks(ranks);
     add("circle", std::move(ranks), fmt::format("{} wait for each other: {}", who, text));
   }

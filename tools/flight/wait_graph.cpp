@@ -38,7 +38,7 @@ const FlightEntry* WaitGraph::call_of(const Member& member, std::uint64_t sequen
   return nullptr;
 }
 
-// A rank that called what it is in only when another one had given it up: that was too late.
+// Notes the call that the rank is in if the rank made it only after another rank had given up the same call.
 void WaitGraph::find_late_call(const RankView& view) {
   if (!view.file || view.state == RankState::finished) return;
   const FlightEntry* entry = view.stuck_in() != nullptr ? view.stuck_in() : view.last();
@@ -72,7 +72,7 @@ const FlightEntry* WaitGraph::last_of(const RankView& view) const {
   return nullptr;
 }
 
-// Whom a rank waits for, or waited for when it ended.
+// Finds the ranks that this rank waits for, or waited for when it ended.
 void WaitGraph::find_blockers(const RankView& view) {
   const FlightEntry* entry = stuck_in(view);
   if (entry == nullptr) return;

@@ -9,22 +9,24 @@
 
 bool is_collective(const trireme::comm::FlightEntry& entry);
 
-// Who waits for whom in a job, or waited when it ended.
+// Which ranks of a job wait for which others, or waited when they ended.
 class WaitGraph {
  public:
   explicit WaitGraph(const Job& job);
 
   struct Member {
     int rank = 0;
-    std::uint32_t place = 0;  // of the group in its file
+    std::uint32_t place = 0;  // index of the group in the rank's file
   };
   using Members = std::map<int, Member>;  // by rank in the group
 
-  const std::map<std::uint64_t, Members>& groups() const { return groups_; }  // by identity
-  const std::map<int, std::set<int>>& blockers() const { return blockers_; }  // by the rank that waits
-  const trireme::comm::FlightEntry* late_call(int rank) const;                // null: none came too late
-  const trireme::comm::FlightEntry* stuck_in(const RankView& view) const;     // as RankView's, without the late call
-  const trireme::comm::FlightEntry* last_of(const RankView& view) const;      // likewise
+  const std::map<std::uint64_t, Members>& groups() const { return groups_; }  // by the group's id
+  const std::map<int, std::set<int>>& blockers() const { return blockers_; }  // by the waiting rank
+  const trireme::comm::FlightEntry* late_call(int rank) const;                // null: no call of this rank came too late
+  const trireme::comm::FlightEntry* stuck_in(
+      const RankView& view) const;  // as RankView::stuck_in(), but null if that call came too late
+  const trireme::comm::FlightEntry* last_of(
+      const RankView& view) const;  // as RankView::last(), without a call that came too late
   std::vector<int> waiters_for(int rank) const;
   bool has_blockers(int rank) const;
   bool is_root(int rank) const { return !waiters_for(rank).empty() && !has_blockers(rank); }

@@ -1,11 +1,11 @@
-"""Shows values of the library in gdb as one reads them.
+"""Shows values of the library in gdb in a readable form.
 
     (gdb) source tools/gdb/trireme_printers.py
     (gdb) print x
     $1 = Tensor<float> [2, 3] = {1, 2, 3, 4, 5, 6}
 
-The line with `source` may stand in ~/.gdbinit. Elements come row after row, as many as `set print elements` says. Those in a GPU's
-memory are not shown, since gdb does not reach them.
+You can put the `source` line into ~/.gdbinit. Elements are shown row by row, as many as `set print elements` allows. Elements in
+a GPU's memory are not shown, since gdb can't read them.
 """
 
 import struct
@@ -15,7 +15,7 @@ import gdb.printing
 
 
 def argument_names(value):
-    """The template arguments of a value's type without their namespaces; what they are anyhow is left out."""
+    """The template arguments of a value's type without their namespaces. Default arguments are left out."""
     names = []
     while True:
         try:
@@ -36,7 +36,7 @@ def shape_of(tensor):
 
 
 def elements_of(tensor):
-    """The elements of a tensor in the host's memory, with the names that gdb wants."""
+    """The elements of a tensor in the host's memory, with their names for gdb."""
     if str(tensor.type.strip_typedefs().template_argument(1)) == "trireme::Cpu":
         for place in range(int(tensor["numel_"])):
             yield f"[{place}]", tensor["data_"][place]
@@ -86,7 +86,7 @@ class VariablePrinter:
 
 
 class SmallFloatPrinter:
-    """The number that the bits of a half type or of an 8-bit float stand for."""
+    """The number that a 16-bit or an 8-bit float represents."""
 
     def __init__(self, value):
         self.value = value
@@ -100,7 +100,7 @@ class SmallFloatPrinter:
             number = struct.unpack("<e", struct.pack("<H", bits))[0]
         elif "e5m2" in name:  # the upper half of a float16
             number = struct.unpack("<e", struct.pack("<H", bits << 8))[0]
-        else:  # e4m3 has no infinities: what would be one is a number, but for NaN
+        else:  # e4m3 has no infinities: the highest exponent also holds numbers, and one NaN
             exponent, fraction = bits >> 3 & 15, bits & 7
             number = (fraction * 2.0 ** -9 if exponent == 0 else float("nan") if bits & 127 == 127 else
                       (8 + fraction) * 2.0 ** (exponent - 10))

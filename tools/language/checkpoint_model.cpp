@@ -22,7 +22,7 @@ namespace {
 constexpr const char* model_prefix = "model.";
 constexpr std::int64_t none = -1;
 
-// The folder of a checkpoint without links and dots, as "." in it.
+// The path of a checkpoint's folder without symbolic links, "." and "..".
 Location real_folder(const Location& checkpoint) { return file_system_of(checkpoint)->real(checkpoint); }
 
 Location run_of(const Location& checkpoint) { return real_folder(checkpoint).parent(); }
@@ -34,7 +34,7 @@ std::int64_t setting_of(const CheckpointReader& reader, const char* name) {
   return std::stoll(found->second);
 }
 
-// Rank 0's, so that all see the same.
+// Returns the value of rank 0 on all ranks.
 std::int64_t from_first(const Group& world, std::int64_t value) {
   std::array<std::int64_t, 1> values{value};
   world.broadcast(std::span(values), 0, "step of a checkpoint").wait_on_host();
@@ -46,10 +46,10 @@ class Steps {
  public:
   explicit Steps(Location run) : run_(std::move(run)), watch_(run_) {}
 
-  // The newest one above `after`. Waits for it as long as a job may save one; `none`: there will be no other.
+  // The newest step above `after`. If `waits`, waits for one while a job may save it. `none`: there is none.
   std::int64_t next(std::int64_t after, bool waits) {
     for (;; std::this_thread::sleep_for(std::chrono::milliseconds(200))) {
-      const bool held = waits && watch_.is_held();  // before looking: what it saves last is seen
+      const bool held = waits && watch_.is_held();  // checked before looking, so that the job's last checkpoint is found
       const auto steps = checkpoint::committed_steps(run_);
       if (!steps.empty() && steps.back() > after) return steps.back();
       if (!held) return none;
@@ -79,7 +79,7 @@ Location description_of(const Location& checkpoint) {
   throw Error({.code = ErrorCode::invalid_argument,
                .message = "the checkpoint does not say which model it holds",
                .path = checkpoint.string(),
-               .hint = "those of train_lm, train_vit and train_gpt do; of others name a folder of transformers"});
+               .hint = "checkpoints of train_lm, train_vit and train_gpt do; for others give a folder of transformers"});
 }
 
 models::GptOptions gpt_options_of(const Location& checkpoint) {
@@ -102,11 +102,12 @@ void load_checkpoint(Model& model, const Location& checkpoint, const Group& worl
     for (const StateTensor& tensor : state.tensors()) wanted.insert(tensor.name);
     for (const auto& tensor : reader.manifest().tensors) {
       if (!tensor.name.starts_with(model_prefix) || tensor.optional || wanted.contains(tensor.name)) continue;
-      throw Error({.code = ErrorCode::invalid_argument,
-                   .message = "the checkpoint holds a tensor that its model, as it is described, lacks",
-                   .name = tensor.name,
-                   .path = checkpoint.string(),
-                   .hint = "of a run with adapters use what --save-adapter writes, and the model that they are for"});
+      throw Error(
+          {.code = ErrorCode::invalid_argument,
+           .message = "the checkpoint holds a tensor that the described model does not have",
+           .name = tensor.name,
+           .path = checkpoint.string(),
+           .hint = "for a run with adapters, use the folder that --save-adapter writes, and the model that it was trained on"});
     }
   };
   world.agree(compare, "compare a checkpoint with its model");
@@ -120,7 +121,7 @@ void for_each_model(const Group& world, const Location& path, bool watch,
   const auto look = [&] { run = world.rank() == 0 && is_run(path); };
   world.agree(look, "look for checkpoints");
   if (from_first(world, run ? 1 : 0) == 0) {
-    require(!watch, "--watch is for a directory of checkpoints, and {} is none", path.string());
+    require(!watch, "--watch needs a directory of checkpoints, and {} is not one", path.string());
     return body(path, {});
   }
   std::optional<Steps> steps;
@@ -138,7 +139,7 @@ void for_each_model(const Group& world, const Location& path, bool watch,
     } catch (const Error& error) {
       const bool of_file = error.code() == ErrorCode::io || error.code() == ErrorCode::corrupt_file ||
                            error.code() == ErrorCode::invalid_argument;
-      // The job keeps its newest ones alone.
+      // The job keeps only its newest checkpoints, and may have removed this one.
       if (!of_file || is_there(folder / "manifest.json")) throw;
       continue;
     }

@@ -10,25 +10,24 @@
 #include "trireme/files/location.hpp"
 #include "trireme/models/architectures/gpt.hpp"
 
-// Models in the checkpoints of a trainer, which says in the folder `model` beside them, or in their settings, which ones they
-// are.
+// Reads models from a trainer's checkpoints. The folder `model` beside the checkpoints, or their settings, describe the model.
 
-// Whether it is one checkpoint, or a directory of some or of a job that will save there.
+// Whether the path is a checkpoint; or a directory with checkpoints or of a running job that will save there.
 bool is_checkpoint(const trireme::Location& path);
 bool is_run(const trireme::Location& path);
 
-// Where config.json and the tokenizer of a checkpoint's model lie; empty: it is a GPT of train_gpt.
+// The folder of config.json and the tokenizer of a checkpoint's model. Empty: the model is a GPT of train_gpt.
 trireme::Location description_of(const trireme::Location& checkpoint);
 trireme::models::GptOptions gpt_options_of(const trireme::Location& checkpoint);
 
-// Fills the model from a checkpoint. What only one of the two has is an Error. Collective.
+// Loads the model from a checkpoint. A tensor that only one of them has is an Error. Collective.
 void load_checkpoint(trireme::Model& model, const trireme::Location& checkpoint, const trireme::Group& world);
 
-// Calls body(folder, step) with a folder of transformers or a checkpoint, as it is; of a run with its newest checkpoint, and
-// where that goes away meanwhile with the one after it. `watch`: with each newer one too, until no job saves there any more.
-// Collective.
+// Calls body(folder, step). A folder of transformers or a checkpoint is passed as it is. For a directory of checkpoints, the
+// newest one is passed, or if it is removed meanwhile, the next one. `watch`: also passes each newer checkpoint, until no job
+// saves there any more. Collective.
 void for_each_model(const trireme::Group& world, const trireme::Location& path, bool watch,
                     const std::function<void(const trireme::Location& folder, std::optional<std::int64_t> step)>& body);
 
-// A line of JSON with the step before its other members.
+// Inserts the step as the first member into a line of JSON.
 std::string with_step(const std::string& line, std::optional<std::int64_t> step);

@@ -24,7 +24,7 @@ std::vector<std::int32_t> encode(const TextCoding& coding, const std::string& te
   return tokens;
 }
 
-// What a program measures on, as its files have it.
+// The contents of the program's input files.
 struct Measured {
   std::string text;
   std::vector<Question> questions;
@@ -40,7 +40,8 @@ Windows windows_of(const EvaluateProgram& program, const TextCoding& coding, con
   const std::int64_t window = program.window == 0 ? block : program.window;
   const std::int64_t stride = program.stride == 0 ? std::max<std::int64_t>(window / 2, 1) : program.stride;
   require(window > 1 && window <= block && stride <= window,
-          "--window {} and --stride {}: a window has 2 tokens or more and at most the {} that the model sees, a stride no more",
+          "--window {} and --stride {}: a window has 2 tokens or more and at most the {} that the model sees; a stride is at "
+          "most a window",
           window, stride, block);
   Windows windows{.tokens = encode(coding, text, true, vocabulary, program.text),
                   .window = static_cast<std::size_t>(window),
@@ -59,7 +60,7 @@ struct Continued {
   std::vector<std::int32_t> prompt, choice;
 };
 
-// A choice is what follows the prompt's tokens in the tokens of both together: alone a word may have others.
+// Encodes prompt and choice together. The choice's tokens are those after the prompt's: encoded alone, a word may give others.
 Continued with_choice(const TextCoding& coding, const std::vector<std::int32_t>& prompt, const std::string& prompt_text,
                       const std::string& choice, std::int64_t vocabulary, const std::string& where) {
   const auto whole = coding.joins_words ? encode(coding, prompt_text + choice, true, vocabulary, where) : prompt;
@@ -68,7 +69,7 @@ Continued with_choice(const TextCoding& coding, const std::vector<std::int32_t>&
   return {.prompt = prompt, .choice = {whole.begin() + std::ssize(prompt), whole.end()}};
 }
 
-// By question, its choices. Of a long prompt the end stays.
+// The choices of each question. Only the end of a long prompt is kept.
 std::vector<std::vector<Continued>> choices_of(const EvaluateProgram& program, const TextCoding& coding,
                                                const std::vector<Question>& questions, std::int64_t vocabulary,
                                                std::int64_t block) {

@@ -9,11 +9,11 @@
 #include "language_program.hpp"
 
 struct EvaluateProgram : LanguageOptions {
-  std::string text;     // a file
-  std::string choices;  // a file
+  std::string text;     // path of a file or folder
+  std::string choices;  // path of a file
   std::int64_t window = 0;
   std::int64_t stride = 0;
-  std::string images;  // a file or folder
+  std::string images;  // path of a file or folder
   std::int64_t batch = 32;
 };
 
@@ -28,7 +28,7 @@ std::vector<Question> read_questions(const std::string& file);
 std::string line_of_text(double nats, std::int64_t tokens);
 std::string line_of_choices(std::size_t right, std::size_t right_by_length, std::size_t questions);
 
-// `path`: a folder of transformers or a checkpoint, of that step.
+// `path`: a folder of transformers or a checkpoint. `step`: of the checkpoint.
 template <typename P, typename D>
 void evaluate(const trireme::Group& world, const EvaluateProgram& program, const trireme::Location& path,
               std::optional<std::int64_t> step);

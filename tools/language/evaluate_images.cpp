@@ -22,7 +22,7 @@ using namespace trireme;
 
 namespace {
 
-// This rank's share of them, with the numbers of the model's classes as labels.
+// Reads this rank's share of the images. The labels are the class indices of the model.
 data::ImageDataset read_share(const Group& world, const EvaluateProgram& program, const ModelFolder& folder_of_model,
                               const models::VisionTransformerOptions& model) {
   const std::string& path = program.images;

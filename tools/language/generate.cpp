@@ -21,7 +21,7 @@ namespace {
 std::int32_t stop_token(const TextCoding& coding, const std::string& text) {
   if (const auto token = coding.find(text)) return *token;
   const TokenText tokens = coding.encode(text, false);
-  require(tokens.size() == 1, "--stop \"{}\" is {} tokens, but a text ends with one", text, tokens.size());
+  require(tokens.size() == 1, "--stop \"{}\" is {} tokens, but must be one", text, tokens.size());
   return tokens.front();
 }
 
@@ -49,7 +49,7 @@ TokenText encode(const TextCoding& coding, const std::string& prompt, std::size_
   return tokens;
 }
 
-// What becomes of a batch of prompts.
+// The result for a batch of prompts.
 struct Continued {
   std::string lines;
   std::uint64_t tokens = 0;
@@ -84,7 +84,7 @@ Prompts encode_prompts(const GenerateProgram& program, const TextCoding& coding,
   return prompts;
 }
 
-// The replicas of the model take the batches in turn, and the first one writes all of them in their order.
+// The replicas of the model take the batches in turn. The first replica writes all results in order.
 template <typename Model>
 void generate(const Model& model, const ProcessMesh& mesh, const GenerateProgram& program, const ModelFolder& folder,
               std::optional<std::int64_t> step) {
@@ -104,7 +104,7 @@ void generate(const Model& model, const ProcessMesh& mesh, const GenerateProgram
   if (alone && speaks) {
     if (program.watch) fmt::print("--- step {} ---\n", step.value_or(0));
     fmt::print("{}{}", prompts.texts.front(), program.tokens == "number" ? " " : "");
-    for (const std::int32_t token : prompts.tokens.front()) coding.decode_next(token);  // what follows is no begin of a text
+    for (const std::int32_t token : prompts.tokens.front()) coding.decode_next(token);  // the new tokens continue this text
     options.on_token = [&](std::size_t, std::int32_t token) {
       fmt::print("{}", coding.decode_next(token));
       std::fflush(stdout);

@@ -10,7 +10,7 @@
 
 struct GenerateProgram : LanguageOptions {
   std::string prompt;
-  std::string prompts;  // a file
+  std::string prompts;  // path of a file
   std::vector<std::string> stop;
   bool ignore_eos = false;
   std::int64_t batch = 8;
@@ -19,13 +19,14 @@ struct GenerateProgram : LanguageOptions {
   trireme::models::GenerateOptions sampling = {.count = 100, .temperature = 0};
 };
 
-// The prompts of --prompt, or of --prompts: each line, or "prompt" of each object in a file whose name ends in .jsonl.
+// The prompt of --prompt, or the prompts in the file of --prompts: each line, or if its name ends in .jsonl, "prompt" of each
+// object.
 std::vector<std::string> read_prompts(const GenerateProgram& program);
 
 // A line of JSON.
 std::string line_of(const std::string& prompt, const std::string& text);
 
-// `path`: a folder of transformers or a checkpoint, of that step.
+// `path`: a folder of transformers or a checkpoint. `step`: of the checkpoint.
 template <typename P, typename D>
 void generate(const trireme::Group& world, const GenerateProgram& program, const trireme::Location& path,
               std::optional<std::int64_t> step);

@@ -15,22 +15,22 @@ using namespace trireme;
 
 void LanguageOptions::add_to(CLI::App& app) {
   app.add_option("FOLDER", folder,
-                 "a model as transformers writes it, config.json and model.safetensors; a checkpoint of train_lm, train_gpt or "
-                 "train_vit; or a directory of them, for the newest one")
+                 "a model in a folder of transformers, with config.json and model.safetensors; a checkpoint of train_lm, "
+                 "train_gpt or train_vit; or a directory of checkpoints, of which the newest is used")
       ->required();
-  app.add_flag("--watch", watch, "each checkpoint that a job saves in FOLDER from now on too, until it has ended");
-  app.add_option("--adapter", adapter, "a folder of PEFT, whose LoRA is merged into the model");
-  app.add_option("--tokens", tokens, "text, or number: texts are numbers of tokens")
+  app.add_flag("--watch", watch, "also use each checkpoint that a job saves in FOLDER from now on, until the job ends");
+  app.add_option("--adapter", adapter, "a folder of PEFT; its LoRA adapter is merged into the model");
+  app.add_option("--tokens", tokens, "text; or number: texts are given as numbers of tokens")
       ->check(CLI::IsMember({"text", "number"}))
       ->capture_default_str();
   app.add_option(
       "--tokenizer", tokenizer,
-      "of texts: another folder, or its tokenizer.json or tokenizer.model, or byte: every byte is a token; not given: "
-      "that of FOLDER, or byte");
-  app.add_option("--precision", precision, "what weights are computed with")
+      "another folder, or its tokenizer.json or tokenizer.model; or byte: every byte is a token; not given: that of FOLDER, "
+      "or byte");
+  app.add_option("--precision", precision, "type to compute with")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
       ->capture_default_str();
-  app.add_option("--device", device, "where")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
+  app.add_option("--device", device, "device to compute on")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
 }
 
 int launch_language_program(CLI::App& app, int argc, char** argv, const LanguageOptions& options,
@@ -48,7 +48,7 @@ int launch_language_program(CLI::App& app, int argc, char** argv, const Language
     refusal = fmt::format("{}; {} --help lists what there is", text_of(error, app), name_of_command(app));
   }
   const bool on_gpus = !refusal && text.empty() && options.device == "cuda";
-  // A replica waits for another's texts as long as they take; ranks that fail are found at once all the same.
+  // A replica may wait long for the texts of another one. Ranks that fail are still found at once.
   const LaunchOptions launching{.deadline = std::chrono::hours(24)};
   return launch(on_gpus ? BackendKind::nccl : BackendKind::mpi, launching, [&](const Group& world) {
     world.agree([&] { require(!refusal, "{}", *refusal); }, "read the options");

@@ -10,19 +10,19 @@
 #include "trireme/parallel/model_context.hpp"
 #include "trireme/precision/policy.hpp"
 
-// What programs for a language model in a folder of transformers have in common.
+// Options of all programs that use a model in a folder of transformers.
 struct LanguageOptions {
   std::string folder;
   bool watch = false;
   std::string adapter;  // empty: none
   std::string tokens = "text";
-  std::string tokenizer;  // empty: that of the folder, else bytes
+  std::string tokenizer;  // empty: the folder's, else bytes
   std::string precision = "fp32";
   std::string device = "cpu";
 
   void add_to(CLI::App& app);
 
-  // body(P(), D()) with the precision and the device that were asked for.
+  // Calls body(P(), D()) with the chosen precision and device.
   template <typename Body>
   void with_types(const Body& body) const {
     trireme::device::with_device(device, [&]<typename D>(D on) {
@@ -37,9 +37,9 @@ struct LanguageOptions {
   }
 };
 
-// Reads the command line, once for all processes of a job, and calls main on every rank. Gives the exit code.
+// Parses the command line and calls main on every rank. Messages appear once for all processes of a job. Returns the exit code.
 int launch_language_program(CLI::App& app, int argc, char** argv, const LanguageOptions& options,
                             const std::function<void(const trireme::Group&)>& main);
 
-// All ranks divide the model.
+// A context in which all ranks divide the model.
 trireme::ModelContext divided_by_all(const trireme::Group& world);

@@ -11,11 +11,12 @@
 #include "trireme/tensor/tensor.hpp"
 
 struct Likelihood {
-  double log = 0;  // in nats
+  double log = 0;  // the log likelihood in nats
   std::int64_t tokens = 0;
 };
 
-// Of the tokens of a text from number `first` on, at least 1, each after all before it. All ranks of a divided model call it.
+// The likelihood of the tokens of a text from index `first` on, each given all tokens before it. `first` is 1 or more. All
+// ranks of a divided model must call it.
 template <typename Model>
 Likelihood likelihood_of(const Model& model, std::span<const std::int32_t> text, std::size_t first) {
   using Tokens = trireme::Tensor<std::int32_t, typename Model::Device>;
@@ -26,9 +27,9 @@ Likelihood likelihood_of(const Model& model, std::span<const std::int32_t> text,
   return {.log = -static_cast<double>(loss.sum.value().item()), .tokens = std::ssize(text) - static_cast<std::int64_t>(first)};
 }
 
-// Of a text by windows of so many tokens, each of which begins `stride` tokens after the one before it and counts those alone
-// that were in no window yet: the perplexity is exp(-log / tokens). A token at the beginning of a window that is new counts for
-// nothing, since nothing is before it.
+// The likelihood of a text by windows of `window` tokens. Each window begins `stride` tokens after the one before it, and
+// counts only tokens that were in no earlier window. The perplexity is exp(-log / tokens). A new token at the beginning of a
+// window is not counted, since no token is before it.
 template <typename Model>
 Likelihood likelihood_by_windows(const Model& model, std::span<const std::int32_t> text, std::size_t window,
                                  std::size_t stride) {

@@ -14,11 +14,11 @@ namespace {
 json read_object(const Location& path) {
   const std::string text = open_file(path)->content();
   const json object = json::parse(text, nullptr, false);
-  require(object.is_object(), "{} is no JSON object{}", path.string(), why_no_json(text));
+  require(object.is_object(), "{} is not a JSON object{}", path.string(), why_no_json(text));
   return object;
 }
 
-// One number or several.
+// eos_token_id is one number or an array of numbers.
 std::vector<std::int32_t> tokens_of(const json& config) {
   const auto found = config.find("eos_token_id");
   if (found == config.end()) return {};
@@ -41,7 +41,7 @@ std::vector<std::int32_t> tokens_of(const json& config) {
 ModelFolder read_model_folder(const Location& path, const Location& adapter,
                               const std::map<models::Family, std::string>& refused) {
   require(is_folder(path),
-          "{} is no folder: a model is a folder of transformers, with config.json and model.safetensors, or a checkpoint",
+          "{} is not a folder: a model is a folder of transformers, with config.json and model.safetensors, or a checkpoint",
           path.string());
   const bool saved = is_checkpoint(path);
   ModelFolder folder{.path = saved ? description_of(path) : path, .checkpoint = saved ? path : "", .adapter = adapter};

@@ -14,19 +14,19 @@
 #include "trireme/models/folders/hugging_face.hpp"
 #include "trireme/nn/weights/lora.hpp"
 
-// A folder of transformers, or a checkpoint, as far as a program has to know which model it holds.
+// Describes the model in a folder of transformers or in a checkpoint.
 struct ModelFolder {
-  trireme::Location path;        // of config.json and the tokenizer; empty: the checkpoint says all
-  trireme::Location checkpoint;  // whose weights are taken; empty: those in path
-  trireme::Location adapter;     // of PEFT; empty: none
+  trireme::Location path;        // folder of config.json and the tokenizer; empty: the checkpoint has all
+  trireme::Location checkpoint;  // its weights are used; empty: those in `path`
+  trireme::Location adapter;     // folder of PEFT; empty: none
   trireme::models::Family family = {};
   std::vector<std::int32_t> stop = {};  // eos_token_id of generation_config.json, or of config.json
 };
-// `refused`: families that the program does not take, and what it says of them.
+// `refused`: families that the program does not accept, with the reason for the message.
 ModelFolder read_model_folder(const trireme::Location& path, const trireme::Location& adapter,
                               const std::map<trireme::models::Family, std::string>& refused = {});
 
-// Fills the model with the weights of the folder, or of its checkpoint. Collective.
+// Loads the weights of the folder, or of its checkpoint, into the model. Collective.
 template <typename Model>
 void load_model(Model& model, const ModelFolder& folder, const trireme::Group& world) {
   if (folder.checkpoint.empty()) {
@@ -36,7 +36,7 @@ void load_model(Model& model, const ModelFolder& folder, const trireme::Group& w
   }
 }
 
-// What read() gives. Where it fails on one rank it fails on all. Collective.
+// Returns the result of read(). If it throws on one rank, all ranks throw. Collective.
 template <typename Read>
 auto read_on_all(const trireme::Group& world, std::string_view name, const Read& read) {
   std::optional<decltype(read())> result;
@@ -44,13 +44,13 @@ auto read_on_all(const trireme::Group& world, std::string_view name, const Read&
   return *std::move(result);
 }
 
-// With the adapter of the folder, if it has one.
+// Adds the adapter of the folder to the context, if it has one.
 inline trireme::ModelContext context_of(const ModelFolder& folder, trireme::ModelContext context) {
   if (!folder.adapter.empty()) context.lora = trireme::models::lora_options(folder.adapter);
   return context;
 }
 
-// Fills the model by load(), and merges the weights of its adapter into its own.
+// Loads the model with load(). If it has an adapter, loads that too and merges it into the weights.
 void fill(auto& model, const ModelFolder& folder, const auto& load) {
   load();
   if (!model.context().lora) return;
@@ -58,7 +58,7 @@ void fill(auto& model, const ModelFolder& folder, const auto& load) {
   trireme::nn::merge_adapter(model);
 }
 
-// Calls body(model) with the folder's model, of read_options(). Collective.
+// Calls body(model) with the folder's model, whose options read_options() returns. Collective.
 template <typename Model>
 void with_loaded(const trireme::Group& world, const ModelFolder& folder, const trireme::ModelContext& context,
                  const auto& read_options, const auto& body) {
@@ -69,7 +69,7 @@ void with_loaded(const trireme::Group& world, const ModelFolder& folder, const t
   body(model);
 }
 
-// The same with a language model.
+// The same for a language model.
 template <typename P, typename D, typename Body>
 void with_model(const trireme::Group& world, const ModelFolder& folder, const trireme::ModelContext& context,
                 const Body& body) {

@@ -22,7 +22,7 @@ std::vector<std::int32_t> read_numbers(std::string_view text) {
     std::int32_t token = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), token);
     require(error == std::errc() && (end == text.data() + text.size() || std::string_view(" \t\r\n,").find(*end) != text.npos),
-            "\"{}\" is no number of a token: with --tokens number a text is numbers with spaces between them",
+            "\"{}\" is not the number of a token: with --tokens number, a text consists of numbers with spaces between them",
             text.substr(0, text.find_first_of(" \t\r\n,")));
     tokens.push_back(token);
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));

@@ -1,4 +1,4 @@
-// Measures a model in a folder of transformers: trireme-evaluate --help, docs/evaluate.md.
+// Measures a model in a folder of transformers or in checkpoints. See trireme-evaluate --help and docs/evaluate.md.
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -35,11 +35,10 @@ std::vector<Question> read_questions(const std::string& name) {
     ++number;
     if (text.empty()) continue;
     const json line = json::parse(text, nullptr, false);
-    require(
-        is_question(line),
-        "{}: line {}: this is no question, {{\"prompt\": text, \"choices\": [text, ...], \"answer\": place among them, from "
-        "0}}{}",
-        name, number, why_no_json(text));
+    require(is_question(line),
+            "{}: line {}: this is not a question, {{\"prompt\": text, \"choices\": [text, ...], \"answer\": index of the right "
+            "choice, from 0}}{}",
+            name, number, why_no_json(text));
     questions.push_back({.prompt = line.at("prompt").get<std::string>(),
                          .choices = line.at("choices").get<std::vector<std::string>>(),
                          .answer = line.at("answer").get<std::size_t>()});
@@ -75,17 +74,19 @@ int main(int argc, char** argv) {
       "The processes of mpirun -n N divide the model, or the images.",
       "trireme-evaluate");
   program.add_to(app);
-  const auto text = app.add_option("--text", program.text, "a file or folder of text, for the perplexity by a sliding window");
-  const auto window = add_number(app, "--window", program.window, "tokens that the model sees at once; 0: all its positions")
-                          ->check(at_least(0));
+  const auto text =
+      app.add_option("--text", program.text, "a file or folder of text: measure the perplexity with a sliding window");
+  const auto window =
+      add_number(app, "--window", program.window, "tokens that the model sees at once; 0: as many as it has positions")
+          ->check(at_least(0));
   const auto stride =
-      add_number(app, "--stride", program.stride, "tokens from a window to the next; 0: half a window")->check(at_least(0));
-  const auto choices = app.add_option(
-      "--choices", program.choices,
-      "a file of questions, JSON lines with \"prompt\", \"choices\" and \"answer\": the likeliest choice counts");
+      add_number(app, "--stride", program.stride, "tokens from one window to the next; 0: half a window")->check(at_least(0));
+  const auto choices = app.add_option("--choices", program.choices,
+                                      "a file of questions, JSON lines with \"prompt\", \"choices\" and \"answer\": the model "
+                                      "answers with the likeliest choice");
   const auto images = app.add_option("--images", program.images,
-                                     "images with their classes, for the accuracy of a vision transformer: a folder with one "
-                                     "of PNG and JPEG files for each class, MNIST's or CIFAR-10's test images");
+                                     "images with their classes: measure the accuracy of a vision transformer; a folder with a "
+                                     "folder of PNG and JPEG files for each class, or the test images of MNIST or CIFAR-10");
   for (CLI::Option* other : {text, window, stride, choices, app.get_option("--tokens"), app.get_option("--tokenizer"),
                              app.get_option("--adapter")}) {
     images->excludes(other);

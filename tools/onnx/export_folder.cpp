@@ -17,7 +17,7 @@ namespace {
 
 using Net = Float32;
 
-// The names of inputs and outputs are those of other exporters.
+// Inputs and outputs have the same names as in other exporters.
 void text_model(const models::Bert<Net>& model, onnx::Example& example) {
   const Shape shape{example.dynamic("batch"), example.dynamic("sequence")};
   const auto types = static_cast<std::int32_t>(model.options().token_types);
@@ -37,7 +37,7 @@ void language_model(const auto& model, onnx::Example& example) {
   example.output("logits", model.logits(example.input<std::int32_t>("input_ids", shape)));
 }
 
-// Files go along as they are, under their names.
+// The files of the tokenizer and the preprocessor are stored unchanged, under their names.
 std::map<std::string, std::string> metadata_of(const ModelFolder& folder) {
   std::map<std::string, std::string> metadata{{"model_type", models::model_type(folder.path)}};
   const auto add = [&](const char* name) {
@@ -52,12 +52,12 @@ std::map<std::string, std::string> metadata_of(const ModelFolder& folder) {
   return metadata;
 }
 
-// One tensor of a checkpoint's shards after the other.
+// Loads the tensors of a checkpoint one by one.
 void load_checkpoint(Model& model, const Location& run) {
   const checkpoint::CheckpointReader reader(checkpoint::newest_folder(run));
   for (const checkpoint::SavedTensor& tensor : reader.manifest().tensors) {
     require(!nn::is_of_adapter(tensor.name),
-            "{} is of a model with adapters, as {}: save them as a folder and export that with --adapter",
+            "{} is of a model with adapters, as {}: save the adapter as a folder and export it with --adapter",
             reader.folder().string(), tensor.name);
   }
   const auto read = [&](const std::string& name, const Shape& shape, const auto& write) {
@@ -82,7 +82,7 @@ void load_checkpoint(Model& model, const Location& run) {
   }
 }
 
-// With the weights of the folder, or of a checkpoint.
+// Exports a model with the weights of the folder, or of the checkpoint.
 template <typename Of>
 onnx::Exported export_one(const ModelFolder& folder, const FolderExport& options, const auto& sizes, const auto& pass) {
   const onnx::ExportOptions to{.metadata = metadata_of(folder), .external_data_above = options.external_data_above};
@@ -108,8 +108,8 @@ onnx::Exported export_one(const ModelFolder& folder, const FolderExport& options
 
 onnx::Exported export_folder(const FolderExport& options) {
   const ModelFolder folder = read_model_folder(options.folder, options.adapter);
-  require(folder.checkpoint.empty(), "--model {} is a checkpoint: name it by --checkpoint, and a folder of its model here",
-          options.folder);
+  require(folder.checkpoint.empty(),
+          "--model {} is a checkpoint: give it as --checkpoint, and a folder of its model as --model", options.folder);
   const bool takes_adapters = folder.family != Family::bert && folder.family != Family::vit;
   require(options.adapter.empty() || takes_adapters, "--adapter: a {} takes no adapters here", models::model_type(folder.path));
   const auto read_text = [](const auto& model, onnx::Example& example) { language_model(model, example); };

@@ -16,19 +16,19 @@
 
 namespace {
 
-constexpr int signal_base = 128;   // of exit codes
-constexpr int cannot_start = 127;  // likewise, as a shell has it
+constexpr int signal_base = 128;   // a shell's exit code for signal n is 128 + n
+constexpr int cannot_start = 127;  // a shell's exit code for a command that can't be started
 constexpr int killed = signal_base + SIGKILL;
 constexpr int terminated = signal_base + SIGTERM;
 constexpr int asked_to_stop = signal_base + SIGUSR1;
 constexpr int highest_of_signals = signal_base + 64;
-constexpr int lost_machine = 205;  // of mpirun of Open MPI 4.1
+constexpr int lost_machine = 205;  // exit code of mpirun of Open MPI 4.1
 
-// mpirun gives 1, or dies of the signal, when it was told to end its ranks, whatever these returned.
+// When mpirun was told to end its ranks, it returns 1 or dies of the signal, no matter what the ranks returned.
 constexpr std::array codes_of_stopped_launchers = {
     1, killed, terminated, asked_to_stop, signal_base + SIGINT, signal_base + SIGHUP};
 
-// "oom_kill 3" of a file of words and numbers.
+// The number after "oom_kill" in a file of words and numbers.
 std::optional<std::uint64_t> kills_in(const std::string& path) {
   std::ifstream file(path);
   std::string word;
@@ -99,16 +99,16 @@ Cause cause_of(const Ending& ending, const Witness& witness) {
   const int code = exit_code_of(ending);
   if (ending.start_error != 0) return Cause::configuration;
   if (status && status->state == RunState::stopped) return Cause::stopped;
-  // Before its first step there is nothing to save: it ends well, or of the request.
+  // Before its first step the job has nothing to save: it ends successfully, or dies of the signal that asked it to stop.
   if (witness.asked && !witness.begun && !status && !witness.forced && (code == 0 || code == asked_to_stop))
     return Cause::stopped;
-  // mpirun dies of the request when its ranks have just ended.
+  // mpirun dies of the signal that asked it to stop if its ranks have just ended.
   if (witness.asked && status && status->state == RunState::finished && code == asked_to_stop) return Cause::finished;
   if (ending.stuck) return Cause::hang;
   switch (static_cast<ExitCode>(code)) {
     case ExitCode::success: return ended_early(ending, witness) ? Cause::killed : Cause::finished;
     case ExitCode::configuration:
-      if (witness.begun) break;  // a disk or a file that failed on the way
+      if (witness.begun) break;  // a disk or a file failed during the run
       return Cause::configuration;
     case ExitCode::timeout: return Cause::hang;
     case ExitCode::out_of_memory: return Cause::out_of_memory;

@@ -25,7 +25,7 @@ CommittedCheckpoints committed_checkpoints(const fs::path& folder) {
   std::error_code unknown;
   if (!fs::is_directory(folder, unknown)) return found;
   for (const std::int64_t step : trireme::checkpoint::committed_steps(folder)) {
-    std::error_code gone;  // a job of another supervisor may just remove it
+    std::error_code gone;  // a job of another supervisor may be removing it
     const auto time = fs::last_write_time(trireme::checkpoint::checkpoint_folder(folder, step) / "manifest.json", gone);
     if (!gone) found.emplace(static_cast<std::uint64_t>(step), time);
   }

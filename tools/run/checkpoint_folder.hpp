@@ -6,14 +6,15 @@
 #include <string>
 #include <vector>
 
-// Committed checkpoints of a run by their steps: when each was committed. None where there is no such folder.
+// The committed checkpoints of a run: step and time of the commit. Empty if there is no such folder.
 using CommittedCheckpoints = std::map<std::uint64_t, std::filesystem::file_time_type>;
 CommittedCheckpoints committed_checkpoints(const std::filesystem::path& folder);
 
-// What a run may resume from: its own checkpoints, and of those that were there before only what it resumed from itself.
+// The checkpoints that a run may resume from: its own, and those among earlier ones that `resume` allows: all with auto, none
+// with none, and those up to a given step.
 class CheckpointFolder {
  public:
-  // `resume`: the command's own choice, auto, none or a step. An empty path: there are no checkpoints.
+  // `resume`: what the command itself says: auto, none or a step. An empty path: there are no checkpoints.
   CheckpointFolder(std::filesystem::path path, std::string resume);
 
   std::vector<std::uint64_t> steps() const;  // ascending

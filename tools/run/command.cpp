@@ -31,7 +31,7 @@ std::optional<std::string> given(const Command& command, std::string_view option
   return value;
 }
 
-// A file that can't be read is the trainer's to refuse.
+// Returns nothing if the file can't be read: the trainer itself reports that.
 std::optional<std::string> configured(const std::string& path, std::string_view option) {
   std::ifstream file(path);
   if (!file) return std::nullopt;

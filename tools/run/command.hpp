@@ -7,12 +7,12 @@
 
 using Command = std::vector<std::string>;
 
-// The value of `--option VALUE` or `--option=VALUE` in a command, the last one, else that of its --config FILE; nothing where
-// it is not there. As for the trainers '_' and '-' are the same within the option's name.
+// The last value of `--option VALUE` or `--option=VALUE` in a command, else the value in its --config FILE, else nothing. As in
+// the trainers, '_' and '-' mean the same in the option's name.
 std::optional<std::string> option_of(const Command& command, std::string_view option);
 
-// A word of it is a program that starts ranks: mpirun, mpiexec, srun and their like.
+// Whether a word of the command is a program that starts ranks, as mpirun, mpiexec or srun.
 bool names_launcher(const Command& command);
 
-// The job's own choice of what to resume from: TRIREME_RESUME, else --resume, else auto.
+// What the job's command resumes from: TRIREME_RESUME, else --resume, else auto.
 std::string resume_of(const Command& command);

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-// An open file descriptor, closed at the end of its life.
+// Owns an open file descriptor: the destructor closes it.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -32,5 +32,5 @@ struct Pipe {
 };
 Pipe open_pipe();  // throws trireme::Error{io}
 
-// A descriptor that is readable when one of these signals has come; they are blocked from now on.
+// Returns a descriptor that becomes readable when one of these signals arrives. Blocks the signals from now on.
 Descriptor watch(const std::vector<int>& signals);

@@ -22,12 +22,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::array ignored_signals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE};
 constexpr std::chrono::milliseconds look_interval{1000};
-constexpr std::chrono::milliseconds first_look_interval{50};  // until ranks were seen: they may end soon
+constexpr std::chrono::milliseconds first_look_interval{50};  // until ranks have been seen: short jobs end soon
 constexpr std::chrono::seconds first_looks{2};
-constexpr std::chrono::seconds longest_farewell{3};  // of a job whose trireme-run has died
+constexpr std::chrono::seconds longest_farewell{3};  // for the end of a job whose trireme-run has died
 
 [[noreturn]] void become(const Launch& job, pid_t guardian, int failure) {
-  // The second line of defence: should guardian and trireme-run both be killed, mpirun still ends its ranks.
+  // If the guardian and trireme-run are both killed, mpirun gets SIGTERM and ends its ranks.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != guardian) std::_Exit(1);
   hand_down(job.signals);
@@ -41,7 +41,7 @@ constexpr std::chrono::seconds longest_farewell{3};  // of a job whose trireme-r
   std::_Exit(127);
 }
 
-// What the guardian's process does.
+// The work of the guardian process.
 class Watch {
  public:
   Watch(const Launch& job, int orders) : job_(job), orders_(orders), children_(watch({SIGCHLD})) {}
@@ -78,7 +78,7 @@ class Watch {
     if (read(descriptor, &error_number, sizeof(error_number)) == sizeof(error_number)) ending_.start_error = error_number;
   }
 
-  // Only while its number is its own: ended() reaps it.
+  // Only before ended() has reaped the launcher: afterwards another process may have its id.
   void signal_launcher(int signal) const {
     if (!ending_.status) kill(launcher_, signal);
   }
@@ -87,7 +87,7 @@ class Watch {
     return !ending_.had_ranks && Clock::now() < begin_ + first_looks ? first_look_interval : look_interval;
   }
 
-  // Reaps all children; true: the launcher was one of them.
+  // Reaps children that have ended. Returns true if the launcher has ended.
   bool ended() {
     int status = 0;
     for (pid_t child = 0; (child = waitpid(-1, &status, WNOHANG)) > 0;) {
@@ -113,7 +113,8 @@ class Watch {
     }
   }
 
-  // A launcher hands the signal to the ranks that it has started by then: until ranks were seen before, it is sent again.
+  // A launcher passes the signal only to ranks that it has already started. So the signal is repeated until ranks had been seen
+  // before it was sent.
   void ask_to_stop() {
     heard_ = ending_.had_ranks;
     asked_ = true;
@@ -127,8 +128,8 @@ class Watch {
     }
   }
 
-  // mpirun of Open MPI may hang when its ranks have ended. A script that started it and goes on does not: what counts is the
-  // process that started ranks itself. Ranks of other machines are not seen from here.
+  // mpirun of Open MPI may hang when its ranks have ended. A script that runs mpirun may go on after that, so only a process
+  // that started ranks itself counts as stuck. Ranks on other machines are not seen here.
   void look_for_ranks() {
     const auto now = Clock::now();
     if (now < next_look_) return;
@@ -168,21 +169,21 @@ class Watch {
   Clock::time_point end_ = Clock::time_point::max();
   Clock::time_point next_look_{};
   const Clock::time_point begin_ = Clock::now();
-  Clock::time_point last_rank_{};                       // when one was seen
-  std::set<std::pair<pid_t, std::uint64_t>> starters_;  // processes that started ranks, with their starts
+  Clock::time_point last_rank_{};                       // when a rank was last seen
+  std::set<std::pair<pid_t, std::uint64_t>> starters_;  // id and start of the processes that started ranks
   bool asked_ = false;                                  // to stop
   bool heard_ = false;
   Clock::time_point next_ask_{};
   Ending ending_;
 };
 
-static_assert(std::is_trivially_copyable_v<Ending>);  // it goes through a pipe as it is
+static_assert(std::is_trivially_copyable_v<Ending>);  // it is written into a pipe
 
 [[noreturn]] void guard(const Launch& job, int orders, int result, int messages) {
   setsid();
   adopt_descendants();
   for (const int signal : ignored_signals) ::signal(signal, SIG_IGN);
-  ::signal(SIGCHLD, SIG_DFL);  // ignored, it would take the launcher's status, and its number would be anyone's
+  ::signal(SIGCHLD, SIG_DFL);  // if it were ignored, the status of the launcher would be lost, and its id could be reused
   dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
   dup2(messages, STDERR_FILENO);
   Watch watch(job, orders);
@@ -204,7 +205,7 @@ Guardian::Guardian(const Launch& job) : mark_(job.mark) {
   process_ = fork();
   if (process_ < 0) {
     throw trireme::Error(
-        {.code = trireme::ErrorCode::io, .message = "no process can be started", .operation = "fork", .error_number = errno});
+        {.code = trireme::ErrorCode::io, .message = "can't start a process", .operation = "fork", .error_number = errno});
   }
   if (process_ == 0) {
     orders.in.reset();
@@ -227,10 +228,10 @@ Guardian::~Guardian() {
 void Guardian::order(Order order) {
   if (orders_.get() < 0) return;
   const char letter = static_cast<char>(order);
-  [[maybe_unused]] const auto written = write(orders_.get(), &letter, 1);  // fails when the job has just ended
+  [[maybe_unused]] const auto written = write(orders_.get(), &letter, 1);  // fails if the job has just ended
 }
 
-// This process may have had children before, and adopt what they leave behind.
+// This process may also have other children, and adopt processes from them.
 bool Guardian::owns(const LivingProcess& process) const {
   return process.session == session_ || (!mark_.empty() && has_variable(process.id, mark_));
 }
@@ -242,7 +243,7 @@ Ending Guardian::wait() {
     bytes = read(ending_.get(), static_cast<void*>(&ending), sizeof(ending));
   } while (bytes < 0 && errno == EINTR);
   if (process_ > 0) waitpid(std::exchange(process_, -1), nullptr, 0);
-  orders_.reset();                                                                // nobody takes any more
-  kill_children([this](const LivingProcess& process) { return owns(process); });  // of a guardian that was killed
+  orders_.reset();                                                                // nobody reads orders any more
+  kill_children([this](const LivingProcess& process) { return owns(process); });  // in case the guardian was killed
   return bytes == sizeof(ending) ? ending : Ending{};
 }

@@ -15,7 +15,7 @@ void hand_down(const InheritedSignals& inherited) {
   sigset_t blocked = inherited.blocked;
   for (int signal = 1; signal < NSIG; ++signal) {
     const bool as_usual = signal == SIGUSR1 || signal == SIGCHLD;
-    ::signal(signal, inherited.ignores(signal) && !as_usual ? SIG_IGN : SIG_DFL);  // refused for SIGKILL and SIGSTOP
+    ::signal(signal, inherited.ignores(signal) && !as_usual ? SIG_IGN : SIG_DFL);  // fails for SIGKILL and SIGSTOP
     if (as_usual) sigdelset(&blocked, signal);
   }
   sigprocmask(SIG_SETMASK, &blocked, nullptr);

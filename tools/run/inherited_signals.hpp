@@ -2,7 +2,7 @@
 
 #include <signal.h>
 
-// What a process got from its parent: the signals that it ignores, and those that it blocks.
+// The ignored and the blocked signals that a process got from its parent.
 struct InheritedSignals {
   sigset_t ignored{};
   sigset_t blocked{};
@@ -10,8 +10,8 @@ struct InheritedSignals {
   bool ignores(int signal) const { return sigismember(&ignored, signal) == 1; }
 };
 
-InheritedSignals inherited_signals();  // before this process changes any
+InheritedSignals inherited_signals();  // call it before this process changes any
 
-// In a child that becomes the job: what trireme-run got goes to the job as well. Only SIGUSR1, by which trireme-run asks it to
-// save, and SIGCHLD, by which a launcher hears of its ranks, are as usual.
+// Called in the child that becomes the job: gives the job the signals that trireme-run got. Only SIGUSR1, by which trireme-run
+// asks the job to save, and SIGCHLD, by which a launcher learns that a rank has ended, get their default.
 void hand_down(const InheritedSignals& inherited);

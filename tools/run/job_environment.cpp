@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array open_mpi_launchers = {"mpirun", "mpirun.openmpi", "mpiexec", "mpiexec.openmpi", "orterun", "prterun"};
 
-// Of resource managers and of Open MPI, where other hosts may be named.
+// Variables of resource managers and of Open MPI that may name other hosts.
 constexpr std::array host_variables = {"SLURM_JOB_NODELIST",
                                        "SLURM_NODELIST",
                                        "PBS_NODEFILE",
@@ -42,7 +42,7 @@ bool may_name_hosts(const std::string& word) {
   return word.starts_with('-') && (has("host") || has("machinefile") || has("rankfile"));
 }
 
-// Whether a line, but for comments, is one that matters.
+// Whether `matters` accepts a line of the file. Comments and empty lines are skipped.
 bool has_line(const fs::path& path, bool (*matters)(const std::string& line)) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -52,7 +52,7 @@ bool has_line(const fs::path& path, bool (*matters)(const std::string& line)) {
   return false;
 }
 
-// Of Open MPI: beside the system's, those of the prefix that the launcher lies in.
+// Open MPI's folders of settings: the system's, and the one in the launcher's prefix.
 std::vector<fs::path> settings_folders(const std::string& launcher) {
   std::vector<fs::path> folders{"/etc/openmpi"};
   const char* path = std::getenv("PATH");
@@ -97,7 +97,7 @@ bool is_on_this_host_alone(const Command& command) {
 Environment openmpi_settings(const Command& command) {
   Environment settings;
   for (const auto& [name, value] : shipped_openmpi_settings) {
-    for (const char* prefix : {"OMPI_MCA_", "PRTE_MCA_"}) {  // of Open MPI 4.1 and 5
+    for (const char* prefix : {"OMPI_MCA_", "PRTE_MCA_"}) {  // for Open MPI 4.1 and for 5
       const std::string variable = prefix + std::string(name);
       if (std::getenv(variable.c_str()) == nullptr) settings.emplace_back(variable, value);
     }
@@ -123,7 +123,7 @@ void share_with_ranks(Command& command, Environment& environment) {
   for (const auto& [name, value] : environment) {
     if (name.starts_with("TRIREME_")) names.push_back(name);
   }
-  // mpirun refuses the option -x together with the parameter; a command with -x is one of Open MPI.
+  // mpirun does not accept the option -x together with the parameter. A command with -x runs Open MPI's mpirun.
   if (std::ranges::find(command, "-x") != command.end()) {
     for (const std::string& name : names) command.insert(command.begin() + 1, {"-x", name});
     return;

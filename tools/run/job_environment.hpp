@@ -8,15 +8,16 @@
 
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-// Settings of Open MPI that a long job needs, those of deploy/openmpi; what is set already stays as it is.
+// The settings of Open MPI in deploy/openmpi, which a long job needs, without those that are already set.
 Environment openmpi_settings(const Command& command);
 
-// The command is mpirun, with nothing that could bring in another host.
+// Whether the command is mpirun, and neither its words, nor the environment, nor Open MPI's files may name another host.
 bool is_on_this_host_alone(const Command& command);
 
-// What all ranks and starts of a job share, random words where they are not set already: TRIREME_JOB_ID, and
-// TRIREME_JOB_SECRET, by which ranks that meet over TCP know each other.
+// Random values for all ranks and starts of a job, if not set already: TRIREME_JOB_ID, and TRIREME_JOB_SECRET, by which ranks
+// that connect over TCP recognise each other.
 Environment job_identity();
 
-// Makes mpirun of Open MPI give these variables, and what `environment` sets already, to ranks of other machines as well.
+// Makes mpirun of Open MPI pass the TRIREME_ variables of `environment` to ranks on other machines too, in addition to those
+// that it is already told to pass.
 void share_with_ranks(Command& command, Environment& environment);

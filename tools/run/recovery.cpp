@@ -7,9 +7,9 @@
 namespace {
 
 constexpr int failures_before_going_back = 2;
-constexpr std::chrono::seconds longest_pause{300};  // a machine that starts anew takes minutes
+constexpr std::chrono::seconds longest_pause{300};  // a machine that reboots needs minutes
 
-// None before the first restart, then 1 s, 2 s, 4 s ...
+// No pause before the first restart, then 1 s, 2 s, 4 s ...
 std::chrono::seconds pause_before(int restart) {
   if (restart == 0) return std::chrono::seconds(0);
   return std::min(std::chrono::seconds(1) * (1 << std::min(restart - 1, 10)), longest_pause);
@@ -21,7 +21,7 @@ Recovery::Recovery(int restarts, std::span<const std::uint64_t> checkpoints) : m
   note_progress(checkpoints);
 }
 
-// A checkpoint of a step that was reached before is none: the run has gone back in between.
+// A checkpoint of a step that the run had already reached is no progress: the run has gone back in between.
 void Recovery::note_progress(std::span<const std::uint64_t> checkpoints) {
   if (checkpoints.empty() || (furthest_ && checkpoints.back() <= *furthest_)) return;
   furthest_ = checkpoints.back();

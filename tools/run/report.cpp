@@ -45,7 +45,7 @@ void keep_earlier(const std::filesystem::path& path) {
 }  // namespace
 
 std::string step_text(const Attempt& attempt) {
-  if (!attempt.status) return attempt.begun ? "at a step that it could not tell" : "before its first step";
+  if (!attempt.status) return attempt.begun ? "at an unknown step" : "before its first step";
   return fmt::format("at step {} or later", attempt.status->step);
 }
 

@@ -11,21 +11,21 @@
 #include "cause.hpp"
 #include "command.hpp"
 
-// One start of the job, as it ended.
+// One start of the job and its end.
 struct Attempt {
   Cause cause = Cause::finished;
   int exit_code = 0;
   std::string ending;                                      // in words
-  std::optional<trireme::RunStatus> status;                // the last that it reported, if it can be read
-  bool begun = false;                                      // it came to its first step
+  std::optional<trireme::RunStatus> status;                // the last status that it reported, if it can be read
+  bool begun = false;                                      // it did a step
   std::optional<std::uint64_t> checkpoint = std::nullopt;  // the last committed one
-  std::string resume;                                      // TRIREME_RESUME that it was given
+  std::string resume;                                      // the TRIREME_RESUME that it got
   double seconds = 0;
   std::vector<std::string> findings = {};  // of the flight recorder
-  std::deque<std::string> messages;        // its last lines on stderr
+  std::deque<std::string> messages;        // its last lines of stderr
 };
 
-// At which step it ended, as far as it said: "after step 12 or later"
+// At which step it ended, as far as is known: "at step 12 or later"
 std::string step_text(const Attempt& attempt);
 
 struct Report {
@@ -33,13 +33,13 @@ struct Report {
   std::vector<Attempt> attempts;
   int exit_code = 0;
   std::string reason;
-  std::filesystem::path flight;  // the recorder's files; empty: gone
+  std::filesystem::path flight;  // folder of the recorder's files; empty: they are not kept
 };
 
-void print(const Report& report);  // on stderr
+void print(const Report& report);  // to stderr
 
-// As JSON. What the path named before stays, as PATH.1, PATH.2 and so on: a job that is put back into a queue begins anew.
+// Writes JSON. An earlier report at the path is kept as PATH.1, PATH.2 and so on: a job that is requeued writes a new one.
 void write(const Report& report, const std::filesystem::path& path);
 
-// On stderr. Who has stopped reading ends no job.
+// Writes to stderr. Errors are ignored, so that the job goes on if nobody reads it.
 void tell(std::string_view text);

@@ -26,33 +26,33 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds launcher_patience{3};  // for mpirun to end its ranks after SIGTERM
+constexpr std::chrono::seconds launcher_patience{3};  // time for mpirun to end its ranks after SIGTERM
 
-// A folder of its own, whose name begins with `prefix`.
+// Creates a new folder in `place`. Its name begins with `prefix`.
 fs::path folder_in(const fs::path& place, const std::string& prefix) {
-  constexpr int random_letters = 6;  // that mkdtemp replaces
+  constexpr int random_letters = 6;  // mkdtemp() replaces them
   std::string path = (place / prefix).string() + std::string(random_letters, 'X');
   if (mkdtemp(path.data()) == nullptr) {
     throw trireme::Error(
-        {.code = trireme::ErrorCode::io, .message = "no folder can be made", .path = path, .error_number = errno});
+        {.code = trireme::ErrorCode::io, .message = "can't create a folder", .path = path, .error_number = errno});
   }
   return path;
 }
 
-// Where writing costs no disk.
+// A folder in memory if there is one.
 fs::path memory_folder() {
   const fs::path shared = "/dev/shm";
   return access(shared.c_str(), W_OK) == 0 ? shared : fs::temp_directory_path();
 }
 
-// All ranks must reach it, on whatever machines they run: beside the checkpoints, where there are some.
+// The ranks on all machines must reach this folder, so it lies in the folder of checkpoints if there is one.
 fs::path make_scratch(const fs::path& checkpoints, const std::string& name) {
   if (checkpoints.empty()) return folder_in(memory_folder(), name + "-");
   fs::create_directories(checkpoints);
   return folder_in(checkpoints, "." + name + "-");
 }
 
-// Whether files there can be mapped as the recorder maps them: those of object stores often can't.
+// Whether files in the folder can be mapped as the flight recorder maps them. On object stores this often fails.
 bool holds_mappings(const fs::path& folder) {
   constexpr std::size_t page = 4096;
   const fs::path path = folder / "probe";
@@ -67,7 +67,7 @@ bool holds_mappings(const fs::path& folder) {
   return holds;
 }
 
-// What the system could still know of a rank of another machine, it can't tell from here; the job has ended, and so has it.
+// The job has ended, so all its ranks have. Marks those as vanished whose processes can't be seen, as ranks of other machines.
 void note_end(Job& job) {
   for (RankView& rank : job.ranks) {
     if (rank.state == RankState::waiting || rank.state == RankState::running) rank.state = RankState::vanished;
@@ -76,11 +76,11 @@ void note_end(Job& job) {
 
 SupervisorOptions complete(SupervisorOptions options) {
   if (options.checkpoints.empty()) options.checkpoints = option_of(options.command, "--checkpoint-dir").value_or("");
-  options.checkpoints = trireme::Location(options.checkpoints);  // file:/run is /run; another scheme is an error
+  options.checkpoints = trireme::Location(options.checkpoints);  // file:/run becomes /run; another scheme is an error
   return options;
 }
 
-// Main has returned or thrown; a rank without a file says nothing.
+// Main has returned or thrown. A rank without a file counts as returned: nothing is known of it.
 bool has_returned(const RankView& rank) {
   return rank.state == RankState::finished || rank.state == RankState::failed || rank.state == RankState::missing;
 }
@@ -108,7 +108,7 @@ Supervisor::Supervisor(SupervisorOptions options, Descriptor signals)
       checkpoints_(options_.checkpoints, resume_of(options_.command)),
       recovery_(options_.restarts, committed()),
       signals_(std::move(signals)) {
-  ::signal(SIGPIPE, SIG_IGN);  // of a guardian that has just ended, and of who no longer reads what is told
+  ::signal(SIGPIPE, SIG_IGN);  // when the guardian has just ended, or nobody reads stderr any more
   ::signal(SIGCHLD, SIG_DFL);
   adopt_descendants();
   scratch_ = make_scratch(options_.checkpoints, "trireme-run");
@@ -174,7 +174,7 @@ void Supervisor::pass_on_messages(const Guardian& guardian, LastLines& messages)
 }
 
 Ending Supervisor::watch(Guardian& guardian, LastLines& messages) {
-  auto deadline = Clock::time_point::max();  // of the job's next step to its end, once it was asked to stop
+  auto deadline = Clock::time_point::max();  // for `next`, once the job was asked to stop
   Guardian::Order next = Guardian::Order::terminate;
   bool asked = false;
   bool open = true;  // the job's stderr
@@ -201,7 +201,7 @@ Ending Supervisor::watch(Guardian& guardian, LastLines& messages) {
   return ending;
 }
 
-// What the flight recorder shows of the start at this time, in seconds since 1970.
+// The flight recorder's files of the job that was started at `start`, in seconds since 1970.
 std::optional<Job> Supervisor::recorded_since(double start) const {
   std::vector<std::string> notes;
   auto job = read_job(flight_, notes);
@@ -215,13 +215,13 @@ std::optional<Job> Supervisor::recorded_since(double start) const {
 const std::vector<std::uint64_t>& Supervisor::committed() {
   try {
     committed_ = checkpoints_.steps();
-  } catch (const std::exception& error) {  // of a file system that may be back with the next start
+  } catch (const std::exception& error) {  // the file system may be back at the next start
     say("the checkpoints can't be read: {}", error.what());
   }
   return committed_;
 }
 
-// The last status that rank 0 reported; nothing where there is none, or none that can be read.
+// The last status that rank 0 reported. Returns nothing if there is none or it can't be read.
 std::optional<trireme::RunStatus> Supervisor::reported() const {
   try {
     return trireme::read_run_status(status_file());
@@ -301,7 +301,7 @@ int Supervisor::conclude(const Decision& decision) {
                       .flight = well || fs::is_empty(flight_, ignored) ? fs::path() : flight_};
   if (!well) {
     print(report);
-    if (!report.flight.empty()) own_flight_ = false;  // its files stay
+    if (!report.flight.empty()) own_flight_ = false;  // keep its files
   }
   try {
     if (!options_.report.empty()) write(report, options_.report);

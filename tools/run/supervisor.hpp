@@ -16,23 +16,24 @@
 
 struct SupervisorOptions {
   Command command;
-  std::filesystem::path checkpoints;  // empty: --checkpoint-dir of the command, where it has one
-  int restarts = 10;                  // in a row without a new checkpoint
-  std::chrono::seconds grace{30};     // for the job to save when it is asked to stop
-  std::optional<int> preempted_code;  // exit code of a job that was asked to stop; nothing: the job's own
+  std::filesystem::path checkpoints;  // empty: --checkpoint-dir of the command, if it has one
+  int restarts = 10;                  // at most so many in a row without a new checkpoint
+  std::chrono::seconds grace{30};     // time for the job to save when it is asked to stop
+  std::optional<int> preempted_code;  // exit code if the job was asked to stop; nothing: the job's own exit code
   std::filesystem::path report;       // empty: none
-  InheritedSignals signals;           // of trireme-run, for the job
+  InheritedSignals signals;           // those of trireme-run, for the job
 };
 
-// Runs the job until it has finished, was asked to stop, or must not start again.
+// Runs the job until it has finished, was asked to stop, or must not be restarted.
 class Supervisor {
  public:
-  Supervisor(SupervisorOptions options, Descriptor signals);  // what watch() gives of the signals that ask the job to stop
+  Supervisor(SupervisorOptions options,
+             Descriptor signals);  // `signals`: from watch(), for the signals that ask the job to stop
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  int run();  // the exit code
+  int run();  // returns the exit code
 
  private:
   Attempt start(const std::string& resume);
@@ -49,15 +50,15 @@ class Supervisor {
 
   SupervisorOptions options_;
   CheckpointFolder checkpoints_;
-  std::vector<std::uint64_t> committed_;  // steps, as they could be read last
+  std::vector<std::uint64_t> committed_;  // steps, as last read successfully
   Environment identity_ = job_identity();
   Recovery recovery_;
   Descriptor signals_;
   std::filesystem::path scratch_;  // for the job's status
   std::filesystem::path flight_;
   bool own_flight_ = false;
-  bool asked_ = false;   // to stop
-  bool forced_ = false;  // the job was ended in this start, as it did not stop
-  int interrupts_ = 0;   // SIGINT so far
+  bool asked_ = false;   // the job was asked to stop
+  bool forced_ = false;  // the job did not stop in this start, and was ended
+  int interrupts_ = 0;   // number of SIGINTs
   std::vector<Attempt> attempts_;
 };

@@ -1,4 +1,4 @@
-// Supervises a training job: starts it again from its last checkpoint when it fails. See docs/trireme_run.md.
+// Supervises a training job and restarts it from its last checkpoint when it fails. See docs/trireme_run.md.
 //   trireme-run [options] -- mpirun -n 4 train_gpt --checkpoint-dir DIR ...
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// An ignored signal stays without effect: nohup means it so.
+// A signal that was ignored before stays ignored, as nohup needs it.
 std::vector<int> stopping_signals(const InheritedSignals& inherited) {
   std::vector<int> signals{SIGTERM, SIGINT, SIGUSR1, SIGHUP};
   std::erase_if(signals, [&](int signal) { return inherited.ignores(signal); });
@@ -25,20 +25,20 @@ int supervise(int argc, char** argv, Descriptor signals, const InheritedSignals&
   std::string report;
   int grace = static_cast<int>(options.grace.count());
   CLI::App app(
-      "Runs a training job and starts it again from its last committed checkpoint when it fails. SIGTERM, SIGINT, SIGHUP\n"
+      "Runs a training job and restarts it from its last committed checkpoint when it fails. SIGTERM, SIGINT, SIGHUP\n"
       "and SIGUSR1 ask the job to save and stop. The exit code is that of the job's last start.\n"
       "usage: trireme-run [options] -- mpirun -n 4 PROGRAM --checkpoint-dir DIR ...",
       "trireme-run");
-  trireme::add_number(app, "--restarts", options.restarts, "restarts in a row without a new checkpoint")
+  trireme::add_number(app, "--restarts", options.restarts, "most restarts in a row without a new checkpoint")
       ->check(trireme::at_least(0));
-  app.add_option("--checkpoint-dir", checkpoints, "the job's checkpoints; unless given, that of the job's own option");
+  app.add_option("--checkpoint-dir", checkpoints,
+                 "folder of the job's checkpoints; not given: the job's own option of this name");
   trireme::add_number(app, "--grace", grace, "seconds for the job to save when it is asked to stop")
       ->check(trireme::at_least(0));
   trireme::add_number(app, "--preempted-code", options.preempted_code,
-                      "exit code when the job was asked to stop and has not finished")
+                      "exit code if the job was asked to stop and has not finished")
       ->check(trireme::between(0, 255));
-  app.add_option("--report", report,
-                 "write what happened to this file, as JSON; an earlier one becomes FILE.1, FILE.2 and so on");
+  app.add_option("--report", report, "write a report to this file, as JSON; earlier reports become FILE.1, FILE.2 and so on");
   app.add_option("COMMAND", options.command, "the job")->required();
   app.positionals_at_end();
   if (const auto code = trireme::parse_command_line(app, argc, argv)) return *code;
@@ -53,7 +53,7 @@ int supervise(int argc, char** argv, Descriptor signals, const InheritedSignals&
 int main(int argc, char** argv) {
   return trireme::run_tool("trireme-run", [&] {
     const InheritedSignals inherited = inherited_signals();
-    auto signals = watch(stopping_signals(inherited));  // before all else: from now on none is lost
+    auto signals = watch(stopping_signals(inherited));  // first of all: from now on no signal is lost
     return supervise(argc, argv, std::move(signals), inherited);
   });
 }

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = PipelineAction::Kind;
 
-// The chunk as a letter, none for the first one.
+// The letter of the chunk; empty for the first chunk.
 std::string chunk_letter(const PipelineSchedule& schedule, const PipelineAction& action) {
   const int chunk = action.stage / schedule.num_ranks;
   return chunk == 0 ? "" : std::string(1, static_cast<char>('a' + chunk % 26));
@@ -23,7 +23,7 @@ std::string label(const PipelineSchedule& schedule, const PipelineAction& action
                      chunk_letter(schedule, action));
 }
 
-// Columns a second, so that each label fits what it stands for and a space.
+// Columns per second, so that each label and a space fit into the columns of its action.
 double columns_per_second(const PipelineSchedule& schedule, const PipelineTimeline& timeline) {
   double columns = 0;
   for (const auto& of_rank : timeline.actions) {
@@ -40,7 +40,7 @@ struct Look {
   std::string_view color;
 };
 
-// Blue, green and orange that colour-blind readers tell apart.
+// Shades of blue, green and orange that colour-blind readers can tell apart.
 Look look_of(Kind kind) {
   if (kind == Kind::forward) return {"forward", "#9ecae1"};
   if (kind == Kind::backward) return {"backward", "#a1d99b"};

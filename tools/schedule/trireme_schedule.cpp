@@ -1,4 +1,4 @@
-// Draws a schedule of pipeline parallelism and says what it costs.
+// Draws a schedule of pipeline parallelism and prints its cost.
 //   trireme-schedule --pipeline-parallel 4 --micro-batches 8 --schedule zb [--svg FILE]
 
 #include <fmt/format.h>
@@ -38,19 +38,22 @@ int main(int argc, char** argv) {
   double transfer = 0;
   std::string svg;
   CLI::App app(
-      "Draws a schedule of pipeline parallelism in virtual time: who computes what when, what part of the time ranks\n"
-      "wait, and the most activations that each keeps.",
+      "Draws a schedule of pipeline parallelism in virtual time: what each rank computes and when, the fraction of time\n"
+      "that ranks wait, and the most activations that each rank keeps.",
       "trireme-schedule");
   trireme::add_number(app, "--pipeline-parallel", options.num_ranks, "ranks of the pipeline")->check(trireme::at_least(1));
   trireme::add_number(app, "--micro-batches", options.num_micro_batches, "micro-batches of a step")
       ->check(trireme::at_least(1));
   app.add_option("--schedule", options.name, fmt::format("one of {}", fmt::join(pipeline_schedule_names(), ", ")))
       ->capture_default_str();
-  trireme::add_number(app, "--chunks", options.num_chunks, "stages on each rank, for interleaved")->check(trireme::at_least(1));
+  trireme::add_number(app, "--chunks", options.num_chunks, "stages on each rank, for the interleaved schedule")
+      ->check(trireme::at_least(1));
   trireme::add_number(app, "--forward", seconds.forward, "time of a rank's forward of one micro-batch")
       ->check(trireme::at_least(0));
-  trireme::add_number(app, "--backward", seconds.backward, "time of its input gradients")->check(trireme::at_least(0));
-  trireme::add_number(app, "--weight", seconds.weight_gradient, "time of its weight gradients")->check(trireme::at_least(0));
+  trireme::add_number(app, "--backward", seconds.backward, "time of the input gradients of one micro-batch")
+      ->check(trireme::at_least(0));
+  trireme::add_number(app, "--weight", seconds.weight_gradient, "time of the weight gradients of one micro-batch")
+      ->check(trireme::at_least(0));
   trireme::add_number(app, "--transfer", transfer, "time of a message")->check(trireme::at_least(0));
   app.add_option("--svg", svg, "write a picture to this file");
   if (const auto code = trireme::parse_command_line(app, argc, argv)) return *code;

@@ -15,7 +15,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace trainer {
 
-// The command line of a program: its own options beside those of a run. The value of a variable when its option is added is the
+// The command line of a program: its own options and those of a run. The value of a variable when its option is added is the
 // default.
 //
 //   std::int64_t width = 128;

@@ -41,7 +41,7 @@ class StepRange;
 // What a callback sees of a step: the same on all ranks.
 struct StepReport {
   std::int64_t step = 0;                   // its number, from 0 on
-  std::optional<std::int64_t> steps = {};  // of the whole run, where that is known
+  std::optional<std::int64_t> steps = {};  // of the whole run, if known
   double loss = 0;                         // the mean over the counted targets of all ranks; 0 in a run without a model
   double gradient_norm = 0;                // before clipping
   double target_weight = 0;                // the counted targets

@@ -34,7 +34,7 @@ using WireSchedule = std::vector<WireStep>;
 //   all_pairs          each sends all elements to all others: one step, n (m - 1) elements sent per rank
 //   direct             one step in which each reduces a part, one to share them: 2 n (m - 1) / m elements
 //   ring               the same volume in 2 (m - 1) steps between neighbours (Patarasuk and Yuan 2009)
-//   halving_doubling   the same volume in 2 log2(m) steps (Thakur, Rabenseifner and Gropp 2005); if m is no power of two,
+//   halving_doubling   the same volume in 2 log2(m) steps (Thakur, Rabenseifner and Gropp 2005); if m is not a power of two,
 //                      the ranks beyond the next lower one send all their elements to another rank first
 WireSchedule all_reduce_schedule(Algorithm algorithm, std::span<const int> peers, int me, Range range);
 

@@ -18,7 +18,7 @@ struct TuningCase {
 // A result of tuning as the text of a file (JSON) for later runs.
 std::string to_profile(const TuningCase& tuned_for, const BucketTuning& tuning);
 
-// Throws Error{corrupt_file} if the text is no profile, Error{invalid_argument} if it was tuned for another case.
+// Throws Error{corrupt_file} if the text is not a profile, Error{invalid_argument} if it was tuned for another case.
 BucketTuning from_profile(std::string_view text, const TuningCase& wanted);
 
 }  // namespace trireme::parallel

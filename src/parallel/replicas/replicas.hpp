@@ -20,7 +20,7 @@ struct ReplicaSettings {
   int check_replicas = 100;  // in how many steps all values are compared; 0: never
 };
 
-// The ranks that train a model together, and what they reduce beside gradients. Decided when a DataParallel is made; it never
+// The ranks that train a model together, and what they reduce besides gradients. Decided when a DataParallel is made; it never
 // changes.
 struct Replicas {
   // A parameter that several ranks of the pipeline axis hold. It has its own bucket.

@@ -35,12 +35,12 @@ struct LaunchOptions {
   // at all if that is not set.
   std::string flight_directory = {};
   StartUp start_up = StartUp::automatic;                       // nccl backend
-  GpuCollectives gpu_collectives = GpuCollectives::automatic;  // likewise
+  GpuCollectives gpu_collectives = GpuCollectives::automatic;  // nccl backend
 };
 
 // Runs `main` once on every rank with the world group and returns this process's exit code: the largest of its ranks'.
 // A rank that throws makes all other ranks throw Error{peer_failed} at their next wait; the first error is printed once,
-// and the exit code is exit_code_of() it (core/exit_code.hpp), 4 for std::bad_alloc, else 1.
+// and the exit code is exit_code_of(code) for an Error (core/exit_code.hpp), 4 for std::bad_alloc, else 1.
 int launch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main);
 
 BackendKind parse_backend(std::string_view name);    // "thread", "mpi" or "nccl"

@@ -16,7 +16,7 @@ enum class GpuCollectives : std::uint8_t {
 };
 
 // A group of the ranks of `host`, each with the GPU of the calling thread (device/cuda.hpp). Throws the same
-// Error{not_available} on all ranks if one lacks CUDA, or NCCL where it was asked for. NCCL refuses two ranks on one GPU.
+// Error{not_available} on all ranks if one lacks CUDA, or NCCL if that was requested. NCCL refuses two ranks on one GPU.
 // Collective.
 //
 // The group takes both kinds of memory. A collective on a GPU's memory goes through NCCL, on a stream of the group's own; one

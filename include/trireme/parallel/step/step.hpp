@@ -62,7 +62,7 @@ class [[nodiscard]] Step {
   template <typename Batch, std::invocable F>
   void backward(const Batch& batch, const F& loss) {
     if constexpr (gives_loss<F>()) {
-      const std::shared_ptr<OpenStep> open = require_open();  // lives on where the loss lets the step go
+      const std::shared_ptr<OpenStep> open = require_open();  // keeps the step alive if the loss releases it
       require_whole_model();
       Tape tape(open->names_of(samples_of(batch, open->samples_of_micro_batch())));
       phase_ = Phase::in_micro_batches;
