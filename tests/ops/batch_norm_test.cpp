@@ -97,7 +97,7 @@ TEMPLATE_TEST_CASE("batch norm forward and backward, with and without residual a
           {.x = x, .mean = mean, .rstd = rstd, .weight = weight, .bias = bias, .residual = residual, .relu = relu, .y = y});
       require_close(y, expected.y, tolerance<T>(1e-5));
 
-      // By what the result says, by x alone where there is no residual, and by what the first pass found to count.
+      // The ReLU's sign from the result, from x alone where there is no residual, and from the mask of the first pass.
       BatchNormBackward<T, Cpu> pass{
           .x = x, .mean = mean, .rstd = rstd, .weight = weight, .bias = bias, .relu = relu, .y = y, .dy = dy};
       const auto dresidual = Tensor<T>::full(shape, 5);
