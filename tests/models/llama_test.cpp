@@ -136,7 +136,7 @@ TEST_CASE("a folder is written as it was read") {
     }
     CHECK(copy.tensors().size() == tensors);
 
-    // Options that differ from the defaults of transformers agree too.
+    // The written config keeps every value of the folder's config; keys that the folder leaves to their defaults may differ.
     const json before = tests::read_json(folder / "config.json");
     const json after = tests::read_json(written.path() / "config.json");
     for (const auto& [key, value] : after.items()) {

@@ -37,7 +37,8 @@ Tensor<double> sequence(const Shape& shape, const Function& function, std::int64
 
 double pattern(double i) { return std::cos(0.7 * i); }
 
-// One number to which every element contributes a gradient of its own, in torch's order where a state has several layers.
+// The dot product with a pattern, so that every element has a gradient of its own. `first`: the place of the first element in
+// torch's tensor, where a state has several layers.
 double dot_with_pattern(const Tensor<double>& gradient, std::int64_t first = 0) {
   double dot = 0;
   for (std::int64_t i = 0; i < gradient.numel(); ++i) dot += gradient.data()[i] * pattern(static_cast<double>(first + i));
