@@ -1,6 +1,6 @@
 #pragma once
 
-// Catch2 v3 where it is found, v2 otherwise: the tests use what both share, under v3's names.
+// Catch2 v3 where it is found, v2 otherwise. The tests use the common part, under v3's names.
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 using Catch::Approx;

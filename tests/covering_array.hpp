@@ -19,9 +19,9 @@ using ChoicePair = std::pair<Choice, Choice>;  // the lower factor first
 
 using Combination = std::vector<std::size_t>;  // the value of each factor
 
-// Few combinations in which every pair of values of two factors occurs, but for the `excluded` pairs, which occur in none (a
-// pairwise covering array, found greedily; the same in every run). Value 0 of a factor is excluded with nothing, so that each
-// pair can be completed. sizes: how many values each factor has.
+// A small set of combinations in which every pair of values of two factors occurs, except the `excluded` pairs, which never
+// occur (a pairwise covering array, found greedily; the same in every run). No excluded pair contains value 0 of a factor, so
+// that each pair can be completed. sizes: the number of values of each factor.
 std::vector<Combination> covering_array(std::span<const std::size_t> sizes, const std::set<ChoicePair>& excluded);
 
 }  // namespace trireme::tests

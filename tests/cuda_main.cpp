@@ -1,4 +1,4 @@
-// The main of test programs that need a GPU: without one they say so and count as skipped.
+// The main function of test programs that need a GPU: without one they print so and count as skipped.
 #include <cstdio>
 
 #include "catch_session.hpp"

@@ -14,14 +14,14 @@
 
 #include "trireme/files/safetensors.hpp"
 
-// Reference results lie in tests/reference, whose README.md describes them, or where TRIREME_REFS says; real data lie outside
-// the repository, where TRIREME_DATA says.
+// Reference results are in tests/reference, described in its README.md, or in the folder TRIREME_REFS; real data are outside
+// the repository, in the folder TRIREME_DATA.
 namespace trireme::tests {
 
 std::optional<std::filesystem::path> refs_folder();
 std::optional<std::filesystem::path> data_folder();
 
-// The same for programs that can do nothing without them: these say so and end the program as skipped.
+// The same for programs that need them: without them these functions print so and end the program as skipped.
 std::filesystem::path refs_folder_or_skip();
 std::filesystem::path data_folder_or_skip();
 
@@ -58,21 +58,21 @@ struct ModelFolder {
 std::vector<ModelFolder> model_folders(std::string_view kind);  // never none
 Fixture fixture(std::string_view id);
 
-// Thrown at a fixture that asks for what the library does not have: it is listed with the reason, and no failure.
+// Thrown for a fixture that needs what the library lacks: it is listed with the reason, and is not a failure.
 struct SkippedFixture {
   std::string reason;
 };
 
-// Skips the fixture when `hyper` has an option that is not known, unless that is switched off: null, false or 0.
+// Skips the fixture when `hyper` has an unknown option, unless it is switched off: null, false or 0.
 void know_options(const nlohmann::json& hyper, std::initializer_list<std::string_view> known);
 
 void list_skipped(const std::string& what, const std::string& reason);
 
-// Runs check(fixture), which returns texts about what is wrong, for every fixture of a kind, whatever comes of the others.
-// Returns a line for each text and each exception, lists what is skipped, and says how many fixtures ran.
+// Runs check(fixture), which returns texts about errors, for every fixture of a kind, even after failures of others.
+// Returns a line for each text and each exception, lists skipped fixtures, and prints how many fixtures ran.
 std::string problems_of(std::string_view kind, const std::function<std::vector<std::string>(const Fixture&)>& check);
 
-// The trained models of the references, by name, and what training them reaches: the entries of convergence.json.
+// The trained models of the references, by name, and the results of their training: the entries of convergence.json.
 std::vector<std::pair<std::string, nlohmann::json>> trained_models();
 nlohmann::json training_outcome_or_skip(const std::string& name);  // one of them; without it the program ends as skipped
 
@@ -84,7 +84,7 @@ std::vector<std::int64_t> read_integers(const SafetensorsFile& file, std::string
 // Empty when |got - expected| <= atol + rtol * |expected| holds for all elements, otherwise a text about the worst one.
 std::string mismatch(std::span<const float> got, std::span<const float> expected, Tolerance tolerance);
 
-// The tensors that two files do not have alike, to the last bit; empty: none.
+// The tensors that differ between two files in any bit; empty: none.
 std::vector<std::string> differing_tensors(const SafetensorsFile& one, const SafetensorsFile& other);
 
 }  // namespace trireme::tests

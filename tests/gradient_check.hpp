@@ -6,10 +6,10 @@
 #include "trireme/core/philox.hpp"
 #include "trireme/testing/gradient_check.hpp"
 
-// What tests of gradients share.
+// Helpers for tests of gradients.
 namespace trireme::tests {
 
-// Normally distributed; a function of stream and index.
+// Normally distributed; depends only on stream and index.
 template <typename T = double>
 Tensor<T> random(const Shape& shape, std::uint64_t stream) {
   Tensor<T> tensor(shape);

@@ -7,7 +7,7 @@
 
 namespace trireme::tests {
 
-// Of all elements that lie here: it changes with any bit of them.
+// The digest of all elements on this rank: it changes with any bit of them.
 inline std::uint64_t digest_of(const State& state) {
   std::uint64_t sum = 0;
   for (const StateTensor& tensor : state.tensors()) {

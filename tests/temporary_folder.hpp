@@ -8,7 +8,7 @@
 
 namespace trireme::tests {
 
-// An empty folder that goes away with its content.
+// An empty folder that is removed with its content at the end of its life.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -1,5 +1,5 @@
-// Element types do not mix by mistake: this file compiles only where each call that mixes them is refused, and the same call
-// without the mistake is not.
+// Element types do not mix by mistake: this file compiles only if each call that mixes them is refused and the same call
+// without the mistake is accepted.
 #include "trireme/ops/matmul/matmul.hpp"
 #include "trireme/trireme.hpp"
 

@@ -7,7 +7,7 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 
-// Functions that move elements, on variables.
+// Functions that move elements, on Variables.
 using namespace trireme;
 using namespace trireme::tests;
 using testing::check_gradients;
@@ -16,7 +16,7 @@ namespace {
 
 void check(const testing::CheckedFunction& function) { expect_passed(check_gradients(function, {random({2, 3, 4}, 1)})); }
 
-// The gradient of x where it already holds that of another use.
+// The gradient of x after that of another use of x was added.
 void check_added(const testing::CheckedFunction& function) {
   check([&](const Inputs& in) { return add(sum(multiply(in[0], in[0])), sum(multiply(function(in), function(in)))); });
 }

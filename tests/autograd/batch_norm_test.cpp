@@ -15,7 +15,7 @@ RunningStatistics<double> fresh_statistics(std::int64_t channels) {
   return {.mean = Tensor<double>::zeros({channels}), .var = Tensor<double>::full({channels}, 1)};
 }
 
-// Rank 0 of two, of which the other one has the last two of six rows: its part of a sum are their sums, squares and number.
+// Rank 0 of two. The other rank has the last two of six rows, and adds their sums, squares and number.
 class LastRows final : public Collectives {
  public:
   explicit LastRows(Tensor<double> x) : Collectives(0, 2), x_(std::move(x)) {}

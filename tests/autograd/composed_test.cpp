@@ -203,7 +203,7 @@ TEST_CASE("attention with a bias, a mask, a window and shared keys is PyTorch's"
       {0.0988822472, 0.5889159067, 0.0490430044, -0.0302171515, 0.0556258915, 0.6223369253, 0.1095007685, 0.0749203167,
        -0.1686702632, -0.1958802966, -0.541188812, -0.119934536, -0.0586422097, -0.1002784104, -0.504751553, -0.1670750676});
 
-  // The same as the operation that holds no matrix of shares.
+  // The same as the operation without a matrix of attention weights.
   const auto packed_q = join_heads(q), packed_kv = cat({join_heads(k), join_heads(k)}, 2);
   Tensor<std::int32_t> padding = Tensor<std::int32_t>::zeros({1, 5});
   padding.at(0, 1) = 1;
@@ -211,7 +211,7 @@ TEST_CASE("attention with a bias, a mask, a window and shared keys is PyTorch's"
   check_result(join_heads(masked_attention(q, k, k, {.key_padding_mask = padding, .causal = true})), {1, 3, 8},
                elements(fused.value()));
 
-  // What is not seen has no share beside any finite score.
+  // A hidden key has weight 0, whatever the other finite scores are.
   const Variable<double> low(Tensor<double>::full({1, 2, 3, 4}, -1e20)), high(Tensor<double>::full({1, 2, 5, 4}, 1e20));
   const auto of_two = masked_attention(low, high, v, {.mask = lt(arange<double>(5), 2)});
   check_result(of_two, {1, 2, 3, 2},
@@ -231,7 +231,7 @@ TEST_CASE("attention with a bias, a mask, a window and shared keys is PyTorch's"
   expect_passed(check_gradients(
       [](const Inputs& in) { return masked_attention(in[0], in[1], in[2], {}, {.dropout = 0.4, .stream = "attention"}); },
       {q.value(), k.value(), v.value()}));
-  // Some of four heads drop what they drop among all.
+  // Some of four heads drop the same elements as among all four.
   const auto part = [&](const Inputs& in) {
     return masked_attention(in[0], in[1], in[2], {}, {.dropout = 0.4, .stream = "attention", .all_heads = 4, .first_head = 2});
   };

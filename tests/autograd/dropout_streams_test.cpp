@@ -1,4 +1,4 @@
-// What dropout draws, by the names of samples, rows and calls.
+// Dropout's random numbers depend on the samples, rows and calls.
 #include <optional>
 #include <string_view>
 #include <thread>
@@ -70,7 +70,7 @@ TEST_CASE("the n-th call of a stream drops elements of its own, counted over all
     }
   }
 
-  // What another stream, micro-batch, step or rank draws changes nothing, nor does the order of micro-batches.
+  // Draws of another stream, micro-batch, step or rank change nothing, nor does the order of micro-batches.
   for (int run = 0; run < 2; ++run) {
     const TapeOptions first = names.restarted();
     TapeOptions second = first;

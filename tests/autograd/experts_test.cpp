@@ -3,14 +3,14 @@
 #include "gradient_check.hpp"
 #include "trireme/core/bfloat16.hpp"
 
-// Rows of tokens on their way through experts.
+// Functions that move rows of tokens to experts and back.
 using namespace trireme;
 using namespace trireme::tests;
 using testing::check_gradients;
 
 namespace {
 
-// Five tokens with two choices of four experts, of which the third is nobody's.
+// Five tokens that choose two of four experts each; no token chooses the third.
 const std::vector<std::int64_t> chosen{3, 0, 0, 1, 0, 3, 1, 0, 0, 3};
 
 ExpertRows rows_of(const ops::ExpertRowsOptions& options) {

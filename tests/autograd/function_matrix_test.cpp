@@ -1,4 +1,4 @@
-// Every function of include/trireme/autograd by every way in which its operands are used.
+// Every function of include/trireme/autograd with every way to use its operands.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,11 +23,11 @@ using namespace trireme::tests;
 
 namespace {
 
-// One that gives its whole gradient at once, and one that writes it.
+// One use that gives its whole gradient at once, and one that writes it.
 Variable<double> given(const Variable<double>& x) { return sum(add(x, x)); }
 Variable<double> written(const Variable<double>& x) { return sum(multiply(x, x)); }
 
-// A use of every operand before the function and one behind it.
+// A use of every operand before the function and one after it.
 Variable<double> between_uses(const FunctionCase& of, const Inputs& in, bool given_first) {
   const auto use = [&](bool give) {
     Variable<double> total;

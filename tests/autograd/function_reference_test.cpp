@@ -1,4 +1,4 @@
-// Functions over a dim and functions of two operands: what PyTorch computes for every kind of shape, in every use and type.
+// Functions over a dim and functions of two operands against PyTorch, for every kind of shape, use and type.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -155,7 +155,7 @@ std::map<std::string, Calls> functions_of_two() {
   return functions;
 }
 
-// A function for one kind of shape, and what PyTorch makes of it: an undefined result where it refuses.
+// A function for one kind of shape, and PyTorch's result, which is undefined where PyTorch refuses.
 struct Case {
   std::string name;
   int dim = 0;
@@ -164,7 +164,7 @@ struct Case {
   std::vector<Tensor<double>> gradients = {};
 };
 
-// Tensors that lie one after the other in one of a file.
+// Tensors that are stored one after the other in one tensor of a file.
 class Reader {
  public:
   Reader(const SafetensorsFile& file, const std::string& name) : elements_(read_floats(file, name)) {}
@@ -221,7 +221,7 @@ std::string text_of(const Case& of) {
   return text;
 }
 
-// Both count from 0 where they are not there: a gradient that nothing contributed to.
+// An undefined tensor counts as 0: a gradient without contributions.
 template <typename T>
 void expect_close(const std::string& what, const Tensor<T>& got, const Tensor<double>& expected, double factor = 1) {
   constexpr double epsilon = std::is_same_v<T, double>     ? 1e-7
@@ -301,7 +301,7 @@ void check_two_uses(const Case& of, const Call<double>& call) {
   watched.expect_gradients(of, none, 2);
 }
 
-// The others of a frozen operand, and a summand where there is none, get their gradients as ever.
+// With one operand frozen, the other operands, or without others a summand, still get their gradients.
 void check_frozen(const Case& of, const Call<double>& call) {
   for (std::size_t frozen = 0; frozen < of.operands.size(); ++frozen) {
     CAPTURE(frozen);

@@ -1,4 +1,4 @@
-// Operands, results and errors at the edge of what the gate of operations takes.
+// Edge cases of the gate of operations: operands, results and errors.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -199,7 +199,7 @@ TEST_CASE("NLL of log-probabilities is PyTorch's") {
                     "nll_loss: the target of row 1 is 3, but must lie in [0, 3) or be -100");
   CHECK_THROWS_WITH(nll_loss(Variable<double>(at), integers({3}, {0, 1, 2})),
                     "nll_loss: 3 targets for log-probabilities [2, 3]");
-  // A log-probability of 0 that is no target's does no harm.
+  // A log-probability of -infinity of another class than the target changes nothing.
   const auto sure = doubles({1, 2}, {0, -std::numeric_limits<double>::infinity()});
   CHECK(nll_loss(Variable<double>(sure), integers({1}, {0})).mean() == 0);
 }
@@ -228,7 +228,7 @@ TEST_CASE("cosine embedding and cosine similarity are PyTorch's") {
                     "cosine_embedding_loss: a target is 0, but must be 1 or -1");
   CHECK_THROWS_WITH(cosine_similarity(Variable<double>(x()), Variable<double>(random({2, 4}, 1))),
                     "cosine_similarity: the operands have the shapes [2, 3] and [2, 4], but must have the same");
-  // Of zeros there is no direction: gradients are finite.
+  // Zeros have no direction, but gradients are finite.
   Tape tape;
   Doubles gradient;
   const auto zeros = watch(Tensor<double>::zeros({1, 2}), [&](const Tensor<double>& d) { gradient = elements(d); });
@@ -361,7 +361,7 @@ TEST_CASE("InfoNCE, alone and with the keys of all ranks") {
   CHECK_THROWS_WITH(info_nce_loss(Variable<double>(x()), Variable<double>(y()), {.temperature = 0}),
                     "info_nce_loss: the temperature is 0, but must be above 0");
 
-  // Ranks with parts of a batch compute the gradients of the whole.
+  // Ranks with parts of a batch compute the gradients of the whole batch.
   const auto queries = random({6, 5}, 1), keys = random({6, 5}, 2);
   Doubles of_queries, of_keys;
   double total = 0;

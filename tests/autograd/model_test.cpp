@@ -13,7 +13,7 @@ using namespace trireme;
 
 namespace {
 
-// A rank of several that never says anything to the others.
+// One of several ranks; it never communicates.
 class Quiet final : public Collectives {
  public:
   Quiet(int rank, int size) : Collectives(rank, size) {}
@@ -22,7 +22,7 @@ class Quiet final : public Collectives {
   Pending start(const Call&) const override { return {}; }
 };
 
-// What nn::Module shows of a module.
+// The members of nn::Module that contexts and lists of layers use.
 struct Part {
   Model& model() const { return *of; }
   const std::string& name() const { return called; }

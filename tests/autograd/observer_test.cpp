@@ -1,4 +1,4 @@
-// What an observer sees, and does, where operations, observers and tapes meet in unusual ways.
+// Observers with unusual combinations of operations, observers and tapes.
 #include "trireme/autograd/observer.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Backward passes whose weights come later.
+// Backward passes that compute the gradients of weights later.
 #include <algorithm>
 #include <vector>
 

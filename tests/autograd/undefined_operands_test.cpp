@@ -1,4 +1,4 @@
-// What functions of include/trireme/autograd say of operands that are undefined.
+// Errors of functions of include/trireme/autograd for undefined operands.
 #include <functional>
 #include <string>
 #include <utility>

@@ -1,5 +1,5 @@
-// Checkpoints of processes on a real file system, in a folder below the current one. Layouts load what others have saved,
-// groups of fewer ranks what all have saved.
+// Checkpoints of processes on a real file system, in a folder below the current one. Layouts load the checkpoints of other
+// layouts, and groups of fewer ranks those of all ranks.
 
 #include <fmt/format.h>
 

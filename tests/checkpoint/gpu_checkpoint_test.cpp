@@ -12,7 +12,7 @@
 #include "trireme/core/philox.hpp"
 #include "trireme/testing/ranks.hpp"
 
-// Checkpoints of runs whose planes lie on a GPU that is not there, where the host sees them through copies alone.
+// Checkpoints of runs whose planes lie on a fake GPU, where the host sees them only through copies.
 namespace {
 
 using namespace trireme;
@@ -84,7 +84,7 @@ class Run {
     write(store_.buffers().plane(), buffers);
   }
 
-  // All that a checkpoint keeps of this rank.
+  // Everything that a checkpoint keeps of this rank.
   std::vector<float> all() const {
     std::vector<float> all = read<float>(store_.value_plane(), {0, store_.numel()});
     for (const float value : read<float>(store_.buffers().plane(), {0, store_.buffers().numel()})) all.push_back(value);

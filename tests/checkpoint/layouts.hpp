@@ -20,11 +20,11 @@ enum class Spread : std::uint8_t {
   overlapping,  // each rank a range and half of the next one's
 };
 
-// A state of several tensors of all kinds and some values, of which this rank holds what the layout says. Its content is a
-// function of (seed, name, element).
+// A state of several tensors of all kinds and some values; the layout decides which part this rank holds. Its content depends
+// only on (seed, name, element).
 class SampleState {
  public:
-  // `layout`: shifts which tensor is spread how.
+  // `layout`: shifts which tensor is divided in which way.
   SampleState(int rank, int ranks, int layout, bool with_optional = false);
 
   State& state() { return state_; }

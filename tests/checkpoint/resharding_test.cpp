@@ -1,4 +1,4 @@
-// Every layout of a GPT and its optimizer loads what every other has saved.
+// Every layout of a GPT and its optimizer loads the checkpoints of every other layout.
 
 #include <fmt/format.h>
 
@@ -158,7 +158,7 @@ TEST_CASE("a GPT in any of 20 layouts loads what any has saved", "[many]") {
 
 namespace {
 
-// Parameters whose blocks of 256 elements parts of slices cut, and their 8-bit optimizer.
+// Parameters with blocks of 256 elements that lie on several ranks, and their 8-bit optimizer.
 class Coded {
  public:
   Coded(const Group& world, parallel::Sharding sharding, bool fixed_bits) {

@@ -16,16 +16,16 @@
 
 namespace trireme::test {
 
-// What calls throw from the moment on at which the machine has lost its power.
+// The exception of all calls after the machine has lost its power.
 struct PowerLost : std::runtime_error {
   PowerLost() : std::runtime_error("the power is gone") {}
 };
 
 using ReadObserver = std::function<void(std::span<std::byte> bytes)>;
 
-// A file system in memory, whatever the scheme of its locations, that loses, when the power goes, what was not synced: any of
-// the pages of a file written since its sync, any of the names created, renamed or removed in a folder since its sync, each by
-// chance. As strict as POSIX allows. A write that fails has written half.
+// A file system in memory, for locations of any scheme. When the power fails, it loses what was not synced, each piece by
+// chance: pages of a file that were written since its sync, and names that were created, renamed or removed in a folder since
+// its sync. As strict as POSIX allows. A write that fails has written half.
 class SimulatedFileSystem final : public FileSystem {
  public:
   SimulatedFileSystem();
@@ -39,13 +39,13 @@ class SimulatedFileSystem final : public FileSystem {
   FileKind kind_of(const Location& path) const override;
   std::vector<FolderEntry> entries_of(const Location& folder) const override;
 
-  // Calls that change something are counted from 1 on.
+  // Calls that change something are counted from 1.
   std::int64_t calls() const;
   void lose_power_at(std::int64_t call) { power_lost_at_ = call; }                        // that call and all later ones
   void fail_at(std::int64_t call, int error_number) { failing_ = {call, error_number}; }  // that call alone
   const std::string& failed_call() const { return failed_call_; }
 
-  // What is found when the power is back. keep: the chance of each page and name that was not synced.
+  // The state when the power is back. keep: the probability that an unsynced page or name is kept.
   std::shared_ptr<SimulatedFileSystem> after_power_loss(double keep, std::uint64_t seed) const;
 
   // Sees what every call has read of files opened from now on, and may damage it; from several threads at a time.

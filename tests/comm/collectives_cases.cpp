@@ -147,7 +147,7 @@ void check_part(const Collectives& ranks) {
   }
 }
 
-// No rank gets as far as the others: all of them can go on.
+// Calls that are refused before anything is exchanged: all ranks can go on.
 void check_misuse(const Collectives& ranks) {
   std::vector<std::uint8_t> bytes(3);
   std::vector<float> data(3);

@@ -6,7 +6,7 @@
 
 namespace trireme::test {
 
-// What all Collectives must do, a fake that has start() alone too. A check throws where it is not met.
+// Checks for all Collectives, also for a fake that has only start(). A check that fails throws.
 struct CollectivesCase {
   const char* name;
   void (*check)(const Collectives& ranks);

@@ -1,4 +1,4 @@
-// What Collectives promise, of a fake that has start() alone.
+// Collectives on a fake that has only start().
 #include "trireme/core/collectives.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using trireme::test::expect;
 
 namespace {
 
-// What the ranks of the fake share.
+// The state that the ranks of the fake share.
 struct Board {
   explicit Board(int ranks) : meeting(ranks), calls(static_cast<std::size_t>(ranks)) {}
 
@@ -34,7 +34,7 @@ struct Board {
   std::map<std::array<int, 3>, std::deque<std::vector<std::byte>>> messages;  // by sender, receiver, tag
 };
 
-// Brings what another thread computed into the caller's memory only when it is waited for.
+// Another thread computes the result; it is copied to the caller's memory only when the caller waits.
 class Result final : public PendingOperation {
  public:
   Result(std::vector<std::byte> bytes, void* to) : bytes_(std::move(bytes)), to_(to) {}
@@ -129,7 +129,7 @@ class FakeRanks final : public Collectives {
   Board& board_;
 };
 
-// The first error of any rank, or nothing. A rank that failed leaves the meetings, so that the others get to their end.
+// The first error of any rank, or nothing. A rank that fails leaves the meetings, so that the others can end.
 std::string run_fake(int ranks, const CollectivesCase& one) {
   Board board(ranks);
   std::mutex mutex;

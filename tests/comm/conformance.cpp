@@ -53,7 +53,7 @@ void fill(std::span<T> data, int rank) {
 
 constexpr std::array<ReduceOp, 4> ops = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::mean};
 
-// The most elements only show how data move, which no operation but a mean changes: it divides at the end.
+// The largest counts only test how data move, which is the same for all operations except a mean: it divides at the end.
 bool is_worth_it(ReduceOp op, std::size_t count) {
   return count < counts.back() || op == ReduceOp::sum || op == ReduceOp::mean;
 }
@@ -226,7 +226,7 @@ void check_half(const Group& world) {
   }
 }
 
-// More calls in flight than the ranks may be apart, and ranks that start late.
+// More calls in flight than one rank may be ahead of another, and ranks that start late.
 void check_many_in_flight(const Group& world) {
   constexpr std::size_t calls = 1500;
   constexpr std::size_t count = 33;
@@ -297,7 +297,7 @@ void check_nodes(const Group& world) {
   }
 }
 
-// What a group of GPUs asks of the host's: the ranks compare a call whose data move elsewhere.
+// The use of the host's group by a group of GPUs: the ranks compare a call whose data move elsewhere.
 void check_comparisons(const Group& world) {
   const auto backend = comm::backend_of(world);
   for (const CallKind kind : {CallKind::all_reduce, CallKind::reduce_scatter, CallKind::all_gather, CallKind::broadcast}) {

@@ -8,15 +8,15 @@
 
 namespace trireme::test {
 
-// What every backend must do, with any number of ranks: collectives_cases(), and what a Group alone has. A check throws where
-// it is not met.
+// Checks for every backend, with any number of ranks: collectives_cases(), and cases for what only a Group has. A check that
+// fails throws.
 struct ConformanceCase {
   const char* name;
   std::function<void(const Group& world)> check;
 };
 std::span<const ConformanceCase> conformance_cases();
 
-// What every backend must do when something goes wrong. `check` runs on every rank and ends as the case demands: launch must
+// Checks for every backend of failures. `check` runs on every rank and ends as the case demands: launch must
 // return `exit_code`.
 struct FailureCase {
   const char* name;

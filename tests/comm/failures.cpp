@@ -55,7 +55,7 @@ int throw_while_others_compute(const Group& world) {
   return 0;
 }
 
-// Calls in flight when a rank fails: nobody touches its memory after it is gone.
+// Calls are in flight when a rank fails: no rank touches its memory after it is freed.
 int throw_with_calls_in_flight(const Group& world) {
   std::vector<std::vector<float>> data(20, std::vector<float>(100'000, 1.0f));
   std::vector<Pending> pending;
@@ -95,7 +95,7 @@ int miss_a_message(const Group& world) {
   return 0;
 }
 
-// However late the others are to see that their deadline has passed.
+// Waits long enough even if the others notice late that their deadline has passed.
 void wait_for_a_failure() {
   const auto end = std::chrono::steady_clock::now() + 30s;
   try {
@@ -137,7 +137,7 @@ int miss_a_deadline(const Group& world) {
   return 0;
 }
 
-// Rank 0 waits for rank 1, which waits for rank 2 in another group: whoever speaks names all three.
+// Rank 0 waits for rank 1, which waits for rank 2 in another group: every error names all three.
 int miss_a_deadline_of_another_group(const Group& world) {
   const Group pair = world.split(world.rank() < 2 ? 0 : 1, world.rank(), "pair");
   world.barrier("together");
@@ -296,7 +296,7 @@ int disagree_on_a_message(const Group& world) {
   return 0;
 }
 
-// What happens to the pending call of the world does not hide why.
+// The failure of a pending call of the world does not hide the cause.
 int disagree_with_calls_of_another_group_pending(const Group& world) {
   const Group others = world.split(0, world.rank(), "others");
   std::vector<float> gradient(10);

@@ -63,7 +63,7 @@ class FakeStream {
   std::jthread thread_{[this](const std::stop_token& stop) { serve(stop); }};
 };
 
-// The ranks with one id. Each gives what it has for the n-th operation and gets what all gave.
+// The ranks with one id. For the n-th operation each gives its data and gets the data of all.
 struct Clique {
   std::mutex mutex;
   std::condition_variable changed;
@@ -146,7 +146,7 @@ ReduceOp op_of(ncclRedOp_t op) {
   }
 }
 
-// `count` elements from `begin` on of what all gave, reduced.
+// `count` elements from `begin` on of the data of all ranks, reduced.
 void reduce_to(void* to, const std::vector<Bytes>& all, std::size_t begin, std::size_t count, ncclDataType_t type,
                ncclRedOp_t op) {
   std::vector<const std::byte*> from;

@@ -31,7 +31,7 @@ struct Program {
   std::vector<float> floats = std::vector<float>(100, 1.0f);
 };
 
-// Every rank runs `action`, which must fail soon with an error whose text has all `parts`; launch gets that error.
+// Every rank runs `action`, which must fail soon with an error that contains all `parts`; launch gets that error.
 void expect_fault(const std::function<void()>& action, const std::vector<std::string>& parts) {
   const auto begin = std::chrono::steady_clock::now();
   try {
@@ -122,7 +122,7 @@ void swapped_order(const Group& world, int culprit) {
       second_text, "all_gather(100 x float64) \"third\"");
 }
 
-// The others wait in the world, the culprit in another group of the same ranks: no call is compared with another.
+// The others wait in the world, the culprit in another group of the same ranks, so that no two calls are compared.
 void wrong_group(const Group& world, int culprit) {
   Program program(world);
   program.first();

@@ -37,7 +37,7 @@ State state_at(int port, const std::string& secret = "of rank 1") {
   return LivenessProbe({.addresses = {"127.0.0.1"}, .port = port, .secret = secret}, 0).wait();
 }
 
-// Takes every connection, and does with it what the test says.
+// Accepts every connection and calls a function of the test with it.
 class Impostor {
  public:
   explicit Impostor(std::function<void(const Socket&)> act)
@@ -64,7 +64,7 @@ std::vector<std::byte> hear(const Socket& socket, std::size_t wanted) {
   return bytes;
 }
 
-// Brings what goes to the port of a rank there; once that is gone it takes connections all the same.
+// Forwards connections to the port of a rank; it still accepts connections when that rank is gone.
 class Proxy {
  public:
   explicit Proxy(int target)

@@ -38,7 +38,7 @@ std::uint64_t MemoryNetwork::draw(const Key& key, int receiver, std::size_t byte
   return mix(value + bytes);
 }
 
-// What it has under way goes with its memory.
+// Messages under way are lost with its memory.
 void MemoryNetwork::lose(int rank) {
   lost_.insert(rank);
   inboxes_[static_cast<std::size_t>(rank)].clear();
@@ -144,7 +144,7 @@ int MemoryTransport::take(MemoryNetwork::Line& line) {
   return done;
 }
 
-// What is posted and not yet taken is copied, so everything can be withdrawn at once.
+// Messages that are posted and not yet taken are copies, so everything can be withdrawn at once.
 bool MemoryTransport::cancel(comm::Batch& batch, std::chrono::steady_clock::time_point /*end*/) noexcept {
   const std::lock_guard lock(network_->mutex_);
   for (auto& [key, line] : network_->inboxes_[static_cast<std::size_t>(rank_)]) {

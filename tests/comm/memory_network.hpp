@@ -16,8 +16,8 @@
 
 namespace trireme::test {
 
-// What a network does to messages. Of each message the seed, its route and its size alone decide: a failure can be repeated,
-// however the threads of the ranks run.
+// What a network does to messages. This depends only on the seed and the route and size of each message, so a failure can be
+// repeated, however the threads of the ranks run.
 struct Weather {
   std::uint64_t seed = 1;
   int longest_delay = 8;  // looks of the receiver that every fourth message comes late, at most

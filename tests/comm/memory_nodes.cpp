@@ -68,7 +68,7 @@ class MemoryAlarm final : public comm::Alarm {
   const MemoryNetwork& network_;
 };
 
-// What all ranks of a job share.
+// The state that all ranks of a job share.
 struct Shared {
   explicit Shared(const NodesJob& of)
       : job(of),
@@ -117,7 +117,7 @@ struct Shared {
   std::map<int, std::shared_ptr<Mailboxes>> boxes;
 };
 
-// What one rank has.
+// The state of one rank.
 struct Rank {
   std::shared_ptr<Shared> shared;
   std::shared_ptr<RankContext> context;
@@ -133,7 +133,7 @@ struct Rank {
   }
 };
 
-// As with MPI, nobody tells the receiver of a message.
+// As with MPI, the receiver of a message is not notified.
 class ReceiveByLook final : public comm::Operation, public comm::Progress {
  public:
   ReceiveByLook(Rank rank, std::shared_ptr<Mailboxes> boxes, const Members& members, const comm::Call& message)

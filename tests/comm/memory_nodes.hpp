@@ -11,7 +11,7 @@
 namespace trireme::test {
 
 // A job whose ranks are threads of this process, on several nodes: within a node they share memory, between nodes everything
-// goes over a MemoryNetwork but messages by send and receive, which are passed on by hand.
+// goes over a MemoryNetwork, except messages of send and receive, which are passed on directly.
 struct NodesJob {
   std::vector<int> nodes;  // ranks of each
   Weather weather = {};

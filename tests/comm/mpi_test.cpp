@@ -35,7 +35,7 @@ void check(const char* name, int wanted, const trireme::LaunchOptions& options, 
                wanted);
 }
 
-// What MPI says of a message is an error of its batch; where it refuses the look, nothing gets on.
+// An MPI error of a message is an error of its batch; where MPI_Testsome itself fails, test() throws.
 void check_failed_messages(trireme::comm::MpiTransport& transport, int channel) {
   using namespace trireme;
   const comm::Route route{.channel = channel, .peer = 0, .tag = 9};
@@ -90,7 +90,7 @@ int num_mappings() {
   return lines;
 }
 
-// What a trainer has allocated for its buckets goes with it.
+// The memory that a trainer has allocated for its buckets is freed with it.
 void check_memory_is_unmapped(const trireme::LaunchOptions& options) {
   check("memory is unmapped", 0, options, [](const Group& world) {
     const auto memory = world.memory();
@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
     algorithm = std::string(argv[index]) + ": ";
     options.algorithm = trireme::parse_algorithm(argv[index]);
     check_conformance(options);
-    // The longest chain of ranks that wait for each other stands for all algorithms.
+    // The algorithm with the longest chain of waiting ranks is tested for all.
     if (options.algorithm == trireme::Algorithm::ring) check_failures(options, ranks);
   }
   if (argc <= 2) {

@@ -67,7 +67,7 @@ TEST_CASE("nodes of any shape keep the contract of a group", "[many]") {
   }
 }
 
-// What an algorithm changes is how an all-reduce moves.
+// An algorithm only changes how an all-reduce moves data.
 TEST_CASE("each algorithm between nodes keeps the contract of a group") {
   const std::vector<std::string_view> all_reduces = {"float32 reductions", "all_reduce of bfloat16", "same bits on all ranks",
                                                      "many calls in flight"};
@@ -81,7 +81,7 @@ TEST_CASE("ranks on several nodes fail together") {
   check_failures({.nodes = {1, 1}});
   check_failures({.nodes = {2, 1}, .progress = ProgressMode::cooperative});
   check_failures({.nodes = {2, 2}});
-  // The longest chain of ranks that wait for each other stands for all algorithms.
+  // The algorithm with the longest chain of waiting ranks is tested for all.
   check_failures({.nodes = {1, 1, 1}, .algorithm = Algorithm::ring});
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("a network in memory is a transport") {
   }
 }
 
-// A rank dies in the midst of a collective: no other rank waits for ever or goes on with what it lacks.
+// A rank dies in the middle of a collective: no other rank waits for ever or goes on with incomplete data.
 TEST_CASE("a rank that is lost ends all others, whatever it has sent") {
   using namespace trireme;
   for (const Algorithm algorithm : {Algorithm::all_pairs, Algorithm::direct, Algorithm::ring, Algorithm::halving_doubling}) {

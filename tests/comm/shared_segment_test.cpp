@@ -32,7 +32,8 @@ class Processes {
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
 
-  // Points are counted in each process from 1 on; 0: nobody is killed. Gives how many the process with this rank came past.
+  // Points are counted in each process from 1; 0: no process is killed. Returns how many points the process with this rank
+  // passed.
   int run(int victim, int point) {
     std::array<pid_t, ranks> children{};
     for (int rank = 0; rank < ranks; ++rank) {

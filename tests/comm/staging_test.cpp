@@ -58,7 +58,7 @@ struct TwoRanks {
 
 }  // namespace
 
-// Whoever gives up waits until nobody works on its data: a rank that has seen the failure must not begin.
+// A rank that gives up waits until no other rank works on its data: ranks that have seen the failure must not begin.
 TEST_CASE("no rank works on the staged data of a job that has failed") {
   TwoRanks ranks;
   CHECK_FALSE(ranks.advance(0));

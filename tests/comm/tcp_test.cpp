@@ -158,7 +158,7 @@ void check_killed_rank() {
   }
 }
 
-// Who connects and says nothing, before the ranks have met or after it, does not keep them waiting.
+// A silent connection does not delay the ranks, neither before they have met nor after.
 void check_silent_stranger() {
   Socket stranger;
   const auto codes = run(
@@ -196,7 +196,7 @@ void check_many_silent_strangers() {
   check(all_are(codes, 0), "silent strangers leave room for the ranks");
 }
 
-// Who listens in rank 0's place without the secret gets no rank.
+// Ranks do not join a listener that takes rank 0's place without the secret.
 void check_false_hub() {
   using namespace trireme::comm;
   const int port = free_port();
@@ -251,14 +251,14 @@ void check_late_hub() {
   check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a rank meets a hub that a proxy announced too early");
 }
 
-// A connection that says what it likes.
+// A connection that sends arbitrary bytes.
 class Stranger {
  public:
   explicit Stranger(int port) : connection_(trireme::comm::connect_to("127.0.0.1", port, 5s)) {}
 
   void say(std::span<const std::byte> bytes) { connection_.socket().send(bytes); }
 
-  // What the hub says next; nothing: it has hung up, or says nothing.
+  // The hub's next answer; nothing: it has closed the connection, or does not answer.
   std::optional<trireme::comm::Frame> hear() {
     for (const auto end = Clock::now() + 5s; Clock::now() < end;) {
       if (auto frame = connection_.next()) return frame;
@@ -271,7 +271,7 @@ class Stranger {
   trireme::comm::FrameConnection connection_;
 };
 
-// Whatever comes to the port beside the ranks, the last of which comes afterwards: they meet, and train.
+// Other connections come to the port before the last rank does: the ranks still meet, and train.
 void check_hostile_clients(const std::string& secret) {
   using namespace trireme::comm;
   std::deque<Stranger> strangers;

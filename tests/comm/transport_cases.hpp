@@ -4,7 +4,7 @@
 
 namespace trireme::test {
 
-// What every transport owes, with messages of one rank to itself on a channel that has it alone. Throws where it is not met.
+// Checks for every transport, with messages of one rank to itself on a channel of its own. Throws where a check fails.
 void check_transport(comm::Transport& transport, int channel);
 
 }  // namespace trireme::test

@@ -49,7 +49,7 @@ void check_all_patterns(int exponent_bits, int fraction_bits) {
     const auto next_bits = static_cast<std::uint16_t>(bits + 1);
     const float next = T::from_bits(next_bits);
     if (std::isinf(value) || std::isnan(next)) continue;
-    // Beyond the largest, rounding goes on as if there were one more exponent.
+    // Beyond the largest number, values round as if there were one more exponent.
     const double above =
         std::isinf(next) ? 2.0 * value - static_cast<float>(T::from_bits(static_cast<std::uint16_t>(bits - 1))) : next;
     const double halfway = (static_cast<double>(value) + above) / 2;

@@ -23,7 +23,7 @@ data::Conversation talk(const std::string& prompt, const std::string& completion
   return {.messages = {{"user", prompt}, {"assistant", completion}}};
 }
 
-// The message of what reading a file of these lines throws.
+// The error message of reading a file with these lines.
 std::string refusal_of(const std::string& lines) {
   const tests::TemporaryFolder folder;
   std::ofstream(folder.path() / "talks.jsonl") << lines;

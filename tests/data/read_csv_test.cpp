@@ -162,7 +162,7 @@ TEST_CASE("missing values are refused, filled or left out") {
   }
   CHECK(features(read("a\n-999\n1\n", {.missing = MissingValues::rows_dropped, .missing_values = {"-999"}})) == Floats{1});
   CHECK(read("x,k\n1,None\n2,Some\n", {.label = "k", .missing_values = {}}).class_names() == Names{"None", "Some"});
-  // What has no mean is not made up.
+  // A column without any value has no mean to fill in.
   const CsvOptions fill{.label = "k", .missing = MissingValues::filled_by_mean};
   CHECK_THAT(error_of("x,k\n1,a\n2,\n", fill), ContainsSubstring("line 3, column \"k\"") && ContainsSubstring("no mean"));
   CHECK_THAT(error_of("x,k\n,a\n,b\n", fill), ContainsSubstring("\"x\" has no values"));

@@ -8,7 +8,7 @@
 
 namespace trireme::test {
 
-// The memory of a GPU that is not there. Host code that touches it crashes, as it would with a GPU's.
+// The memory of a fake GPU. Host code that touches it crashes, as with the memory of a real one.
 std::shared_ptr<device::MemoryResource> fake_gpu_memory();
 bool is_on_fake_gpu(const void* data);
 

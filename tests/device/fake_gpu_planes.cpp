@@ -80,7 +80,7 @@ void FakeGpuPlanes::round(const Plane& values, const Range& range, DType to, con
   plane_device<Cpu>().round(reach(values), range, to, reach(rounded));
 }
 
-// What nobody has filled is no plausible number.
+// Memory that was not filled holds implausible numbers.
 void* FakeGpuPlanes::listed(State& state, void* plane, std::size_t bytes) const {
   const auto copy = std::make_shared<std::vector<std::uint64_t>>(bytes / sizeof(std::uint64_t) + 1, 0xEEEEEEEEEEEEEEEE);
   state.before_use([=, this] { read(plane, copy->data(), bytes); });

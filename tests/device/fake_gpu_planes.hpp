@@ -4,7 +4,7 @@
 
 namespace trireme::test {
 
-// The planes of a store on a GPU that is not there. What their own operations do is done on the host.
+// The planes of a store on a fake GPU. The host runs their operations.
 class FakeGpuPlanes : public PlaneDevice {
  public:
   std::shared_ptr<device::MemoryResource> memory() const override;

@@ -8,7 +8,7 @@
 
 namespace trireme::device {
 
-// A team of the host's threads, by which tests run kernels that were written for a GPU.
+// A team of host threads: tests run kernels for a GPU with it.
 class HostTeam {
  public:
   class Shared {

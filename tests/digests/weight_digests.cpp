@@ -307,7 +307,7 @@ Outcome train_in_precision(const Group& world, const Combination& combination) {
   return train<MixedFloat16>(world, combination);
 }
 
-// Of what all ranks hold together, each piece counted once, and of the losses.
+// The digests of the weights of all ranks together, each piece counted once, and of the losses.
 std::string digests_of(const std::vector<Outcome>& outcomes) {
   Outcome all{.pieces = {}, .losses = outcomes.front().losses};
   std::uint64_t weights = 0;

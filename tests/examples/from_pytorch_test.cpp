@@ -1,5 +1,5 @@
 // The C++ sides of docs/from_pytorch.md, between "// begin: NAME" and "// end", as the page has them:
-// pages_test.py compares. Here they are compiled and, where that tells something, run.
+// pages_test.py compares them. Here they are compiled and, where useful, run.
 #include <cmath>
 #include <filesystem>
 #include <sstream>

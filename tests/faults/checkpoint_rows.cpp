@@ -36,7 +36,7 @@ void require_loads(const System& system, int ranks, int layout, std::int64_t ste
   });
 }
 
-// Four saves by two ranks; `committed` is the last one that rank 0 took for done.
+// Four saves by two ranks; `committed` is the last one that rank 0 considers done.
 void save_four(const System& system, std::int64_t& committed) {
   committed = 0;
   run_ranks(2, [&](const Group& world) {
@@ -59,7 +59,7 @@ void expect_survived(const System& found, std::int64_t committed) {
   require_loads(found, 1, 0, newest + 1);
 }
 
-// Three saves by three ranks: the errors, which must be the same on all, and what the log says of what could not be removed.
+// Three saves by three ranks: the errors, which must be the same on all, and the log lines about what could not be removed.
 std::string save_three(const System& system, bool asynchronous) {
   std::vector<std::string> errors(3);
   std::string logged;
@@ -102,7 +102,7 @@ void expect_told(std::int64_t call, int error_number, bool asynchronous) {
   require_loads(system, 2, 1, steps.back());
 }
 
-// A checkpoint and one place of it that is not as it was.
+// A checkpoint that was damaged in one place.
 class Damage {
  public:
   explicit Damage(SimulatedFileSystem& system) : system_(system), files_(system.files()) {

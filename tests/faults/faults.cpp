@@ -1,4 +1,4 @@
-// What goes wrong in training and what becomes of it, one row for each kind of fault.
+// Causes faults in training and checks their outcome, one row for each kind of fault.
 //   faults short|full [ROW...]
 // The exit code is 0 where every row passed.
 

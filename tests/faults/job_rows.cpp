@@ -112,7 +112,7 @@ class Training {
   fs::path output_;
 };
 
-// It has blocked SIGTERM, which is the first thing that its main does.
+// True once it has blocked SIGTERM, the first action of its main.
 bool listens(pid_t process) {
   const std::string status = text_of(fmt::format("/proc/{}/status", process));
   const std::string field = "SigBlk:\t";

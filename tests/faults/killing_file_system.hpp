@@ -15,8 +15,8 @@ struct KillPoint {
   bool after = false;
 };
 
-// The real file system, which ends its process by SIGKILL at one of the calls. What the real one does in several steps counts
-// as several calls: a write is one of its first half and one of the rest, a folder is removed file by file.
+// The real file system, which ends its process by SIGKILL at one of the calls. Operations with several steps count
+// as several calls: a write is one call for its first half and one for the rest, a folder is removed file by file.
 class KillingFileSystem final : public FileSystem {
  public:
   explicit KillingFileSystem(KillPoint point) : point_(point) {}

@@ -20,7 +20,7 @@ class Process {
   pid_t id() const { return id_; }
   bool running();
   void signal(int number) const;
-  // The exit code, as a shell has it: 137 for SIGKILL. Throws when it runs longer.
+  // The exit code, as in a shell: 137 for SIGKILL. Throws when it runs longer.
   int wait(std::chrono::seconds limit = std::chrono::seconds(60));
   std::string output() const;
 

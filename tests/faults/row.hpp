@@ -5,12 +5,12 @@
 
 namespace trireme::tests {
 
-// One line of what `faults` prints: a kind of fault, how often it was made to happen, and how often all was well afterwards.
+// One line of the output of `faults`: a kind of fault, how often it was caused, and how often the result was right.
 class Row {
  public:
   Row(std::string area, std::string done) : area_(std::move(area)), done_(std::move(done)) {}
 
-  // One fault. `action` throws where something is not as it should be; what it is goes to stdout.
+  // One fault. `action` throws where the result is wrong; the reason goes to stdout.
   void attempt(const std::string& what, const std::function<void()>& action);
   void note(std::string text) { note_ = std::move(text); }  // what else there is to tell
 

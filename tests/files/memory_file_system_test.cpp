@@ -1,4 +1,4 @@
-// All readers read from a file system that they know nothing of: one in memory, for locations such as "memory:/x".
+// All readers can read from a file system that the test adds: one in memory, for locations such as "memory:/x".
 
 #include <array>
 #include <memory>

@@ -13,7 +13,7 @@
 
 #include "trireme/core/error.hpp"
 
-// What the parsers under test are run with.
+// The inputs of the parsers under test.
 namespace trireme::fuzz {
 
 using Bytes = std::span<const std::uint8_t>;

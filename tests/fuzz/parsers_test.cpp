@@ -23,7 +23,7 @@ std::size_t most_live_bytes = 0;
 
 }  // namespace
 
-// The sanitizer of addresses watches over these itself: then nothing is counted. GCC and clang each have a name for it.
+// The address sanitizer replaces these functions, and then nothing is counted. GCC and clang have different names for it.
 #ifdef __has_feature
 #define HAS_FEATURE(name) __has_feature(name)
 #else
@@ -123,7 +123,7 @@ std::string part_of(const std::string& runs, const std::string& checksums = "0")
   return fmt::format(R"({{"crc32c":[{}],"file":0,"offset":0,"runs":[{}]}})", checksums, runs);
 }
 
-// What parsing says; that it takes no more than twice the text and a MiB.
+// The result of parsing. Checks that it takes at most twice the text and a MiB.
 std::string answer_to(const Content& content) {
   const std::string text = manifest_of(content);
   const std::size_t before = live_bytes;

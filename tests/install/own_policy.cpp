@@ -1,4 +1,4 @@
-// A precision policy that the library has no models and optimizers of: they are compiled here, from trireme-inl.hpp.
+// A precision policy for which the library has no models and optimizers: they are compiled here, from trireme-inl.hpp.
 
 #include <cmath>
 #include <cstdio>

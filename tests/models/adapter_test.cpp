@@ -1,4 +1,4 @@
-// Adapters of PEFT: its logits, its files in both ways, and what is refused.
+// Adapters of PEFT: the same logits, reading and writing of its files, and errors.
 
 #include "trireme/models/folders/adapter.hpp"
 

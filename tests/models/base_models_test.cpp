@@ -13,7 +13,7 @@ namespace {
 
 using Names = std::set<std::string>;
 
-// Writes what a file of this folder has under the prefix, as a base model has it, and returns the rest, which is the head.
+// Writes the tensors of a file with the prefix, without it, as a base model has them; returns the rest, the head.
 Names write_base(const std::filesystem::path& folder, const std::string& prefix, const std::filesystem::path& base) {
   const SafetensorsFile file(folder / "model.safetensors");
   Names head;

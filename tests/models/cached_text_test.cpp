@@ -1,4 +1,4 @@
-// Texts of models that keep keys and values are those of models that read everything anew for each token.
+// Models with a cache of keys and values generate the same texts as models that read everything again for each token.
 #include <cmath>
 #include <filesystem>
 
@@ -22,7 +22,7 @@ Tensor<typename Model::T> anew(const Model& model, std::span<const std::int32_t>
   return model.next_token_logits(Tensor<std::int32_t>::from({1, std::ssize(seen)}, seen));
 }
 
-// The text that reading everything anew for each token gives.
+// The text of a model that reads everything again for each token.
 template <typename Model>
 TokenText text_anew(const Model& model, const TokenText& prompt, const models::GenerateOptions& options) {
   const std::int64_t context = options.context == 0 ? model.options().block : options.context;

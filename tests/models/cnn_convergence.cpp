@@ -1,5 +1,5 @@
-// The CNNs of MNIST on the real images: the references' trained one gives PyTorch's logits and answers, and the same network
-// after one epoch and the one that train_resnet takes after 300 steps know as many test images as they should. Label slow.
+// CNNs on the real images of MNIST: the references' trained one gives PyTorch's logits and predictions. The same network
+// after one epoch, and that of train_resnet after 300 steps, reach the expected accuracy on the test images. Label slow.
 
 #include <fmt/format.h>
 

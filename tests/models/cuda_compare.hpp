@@ -7,7 +7,7 @@
 #include "catch.hpp"
 #include "trireme/nn/base/module.hpp"
 
-// What the tests of models on a GPU share.
+// Helpers for the tests of models on a GPU.
 namespace trireme::tests {
 
 // Integers in [0, below).
@@ -24,7 +24,7 @@ std::vector<float> gradients(const nn::Module<P, D>& model) {
   return {all.data(), all.data() + all.numel()};
 }
 
-// The norm of the difference over that of what is expected.
+// The norm of the difference over the norm of the expected values.
 template <typename T>
 double distance(const std::vector<T>& got, const std::vector<T>& expected) {
   REQUIRE(got.size() == expected.size());

@@ -64,8 +64,8 @@ struct Trained {
 // Of this model in float16: some of the steps are skipped, before and after one is recorded, the others are taken.
 constexpr amp::GradScalerOptions overflows_now_and_then{.init_scale = 0x1p22, .growth_interval = 3};
 
-// Steps whose learning rate, loss scale, clipping and dropout change from one to the next. `plain`: every third is none of the
-// graph's, so the host decides over its scale.
+// Steps with a learning rate, loss scale, clipping and dropout that change from step to step. `plain`: every third step runs
+// without the graph, so the host updates its scale.
 template <typename P>
 Trained train_by_graph(const Group& world, bool recorded, Float8Scaling fp8 = Float8Scaling::none,
                        const std::string& optimizer_name = "adamw", bool plain = false) {

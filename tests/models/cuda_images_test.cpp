@@ -54,7 +54,7 @@ std::vector<double> weights_and_statistics(FlatStore& store, auto master, auto d
   return all;
 }
 
-// What a training run shows: its losses, then weights and running statistics at its end.
+// The results of a training run: its losses, then weights and running statistics at its end.
 struct Run {
   std::vector<double> losses;
   std::vector<double> state;

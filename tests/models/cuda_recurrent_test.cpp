@@ -11,7 +11,7 @@ namespace {
 
 constexpr models::LstmLmOptions options{.vocabulary = 60, .embedding = 24, .hidden = 40, .layers = 2, .dropout = 0.1};
 
-// The losses of stretches of a text that hand their state on.
+// The losses of successive parts of a text, with the state carried from one to the next.
 template <typename D>
 std::vector<double> train(int steps) {
   models::LstmLm<Float32, D> model(options, {.rows = {.batch_size = 4, .own = {0, 4}}});

@@ -7,7 +7,7 @@
 #include "temporary_folder.hpp"
 #include "trireme/models/folders/hugging_face.hpp"
 
-// What a folder's model_type is of.
+// The model family of a folder's model_type.
 using namespace trireme;
 using models::Family;
 

@@ -1,5 +1,5 @@
-// Bit-identical training: the weights after 20 steps have one digest for any number of ranks, bucket size, backend and division
-// into nodes, whether ranks share the update or not: that of one rank alone.
+// Bit-identical training: the weights after 20 steps have the digest of one rank alone, for any number of ranks, bucket size,
+// backend and division into nodes, whether ranks share the update or not.
 //   fixed_reduction_runs thread | mpi       (under mpirun)
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
-// Texts of any function from tokens to logits; those of GPT and LSTM are the ones of the same function of theirs.
+// Texts of any function from tokens to logits. GPT and LSTM give the same texts as their own logits called through such a
+// function.
 #include "trireme/models/architectures/generate.hpp"
 
 #include <array>

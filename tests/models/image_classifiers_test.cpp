@@ -55,7 +55,7 @@ TEST_CASE("backward of a CNN completes gradients in the order of the store: buck
 
 namespace {
 
-// What a training pass gives and leaves: losses, gradients, running statistics.
+// The results of a training pass: losses, gradients, running statistics.
 template <typename Model, typename Options>
 std::vector<float> results(const Options& options, const Shape& images, int stages) {
   Model model(options, ModelContext{.chunks = stages});
@@ -116,7 +116,7 @@ data::ImageBatch batch_of(std::int64_t first_sample, const Shape& images) {
   return batch;
 }
 
-// What Mixup makes of a batch's labels.
+// A batch's labels after Mixup.
 data::ImageBatch softened(data::ImageBatch batch) {
   const std::int64_t rows = batch.labels.numel();
   batch.soft_labels = Tensor<float>::zeros({rows, 10});

@@ -57,9 +57,9 @@ class Batches : public tests::ImageBatches {
   std::vector<std::int64_t> labels_;
 };
 
-// The parameters before each step of a run in double. Which way a ReLU goes may hang on a rounding, and from there on two runs
-// of a deep network are two runs: the run in double follows the reference, the others compute each of its steps. Behind a batch
-// norm single gradients hang on it too: they are compared in double.
+// The parameters before each step of a run in double. Rounding may decide whether a ReLU is on, and from there on two runs
+// of a deep network diverge. So the run in double follows the reference, and the others compute each of its steps from its
+// parameters. After a batch norm single gradients depend on rounding too: these are compared in double.
 using Trajectory = std::vector<std::vector<Tensor<double>>>;
 
 void record_values(FlatStore& store, Trajectory& trajectory) {

@@ -1,4 +1,4 @@
-// What a folder of a Llama says is checked: its config, its weights and their index.
+// Checks of a Llama's folder: its config, its weights and their index.
 
 #include <algorithm>
 #include <filesystem>
@@ -215,7 +215,7 @@ TEST_CASE("a model sees as many tokens as its scaling of positions is made for")
               {"low_freq_factor", 1},  {"high_freq_factor", 4}};
   CHECK(block_of(llama3, 40) == 40);
   CHECK(block_of(llama3, 16) == 128);
-  // What is written is read again.
+  // Written folders can be read.
   for (const char* const kind : {"yarn", "linear"}) {
     CAPTURE(kind);
     block_of({{"rope_type", kind}, {"factor", 2.0}, {"rope_theta", 1e4}}, 40);

@@ -1,4 +1,4 @@
-// Llamas of transformers: what they say, and the folders they are written to.
+// Llamas of transformers: their logits, and the folders that they are written to.
 
 #include "trireme/models/architectures/llama.hpp"
 
@@ -136,7 +136,7 @@ TEST_CASE("a folder is written as it was read") {
     }
     CHECK(copy.tensors().size() == tensors);
 
-    // What transformers does not say by default is the same too.
+    // The written config keeps every value of the folder's config; keys that the folder leaves to their defaults may differ.
     const json before = tests::read_json(folder / "config.json");
     const json after = tests::read_json(written.path() / "config.json");
     for (const auto& [key, value] : after.items()) {

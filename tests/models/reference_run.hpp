@@ -9,7 +9,7 @@
 #include "fixtures.hpp"
 #include "trireme/trireme.hpp"
 
-// What the reference training runs of all models share.
+// Code that the reference training runs of all models share.
 namespace trireme::tests {
 
 template <typename P>
@@ -19,7 +19,7 @@ const char* name_of_precision() {
   return std::same_as<P, Float64> ? "float64" : "float32";
 }
 
-// Counts what is out of bounds on this rank.
+// Counts values out of bounds on this rank.
 class RunReport {
  public:
   RunReport(const Group& world, std::string run) : world_(world), run_(std::move(run)) {}
@@ -43,7 +43,7 @@ std::unique_ptr<optim::Optimizer<P>> make_optimizer(const nlohmann::json& hyper,
 optim::LearningRate make_schedule(const nlohmann::json& hyper);
 double clip_norm_of(const nlohmann::json& hyper);  // 0: the run does not clip
 
-// What the run starts from and what it reads: "<folder>/init" and "<folder>/batches" of the fixture "<folder>/<run>".
+// The first values and the batches of a run: "<folder>/init" and "<folder>/batches" of the fixture "<folder>/<run>".
 Fixture init_of(const Fixture& run);
 Fixture batches_of(const Fixture& run);
 
@@ -54,7 +54,7 @@ std::int64_t steps_of(const Fixture& run, const std::string& losses, std::int64_
 // rows of a batch, some get rows whose targets are all ignored: all micro-batches have one shape.
 class TokenBatches {
  public:
-  // `rows_divide`: of what the number of a micro-batch's tokens must be a multiple.
+  // `rows_divide`: the number of a micro-batch's tokens must be a multiple of this.
   TokenBatches(const Fixture& run, const SafetensorsFile& batches, int num_parts, std::int64_t rows_divide = 1);
 
   std::int64_t rows() const { return rows_; }  // of a micro-batch
@@ -76,7 +76,7 @@ class TokenBatches {
   std::int64_t num_steps_;
 };
 
-// The samples of a part of a batch, in order and as equally many as can be: of a batch smaller than the parts some have none.
+// The samples of a part of a batch, in order; parts are as equal as possible, and some are empty where there are fewer samples.
 // For models whose samples meet in a batch norm.
 Range part_of_batch(std::int64_t batch, int part, int num_parts);
 
@@ -102,7 +102,7 @@ void compare_first_gradients(const Fixture& fixture, FlatStore& store, const Val
 void compare_buffers(const Fixture& fixture, const std::string& prefix, Tolerance tolerance, FlatStore& store,
                      RunReport& report);
 
-// Runs run(fixture), which says how much was wrong, for every training run of a model, and returns the sum of all ranks.
+// Runs run(fixture), which returns the number of errors, for every training run of a model, and returns the sum over all ranks.
 int run_fixtures(const Group& world, const std::string& model, const std::function<int(const Fixture&)>& run);
 
 // The main of a program for the training runs of some models: PROGRAM thread N | mpi       (under mpirun). Skipped where there

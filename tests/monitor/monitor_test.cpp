@@ -156,7 +156,7 @@ TEST_CASE("a further snapshot of a step joins its line") {
     CHECK(content_of(path) == (is_csv ? "step,loss,n,accuracy\n1,3,,\n2,2,5,0.5\n3,1,,\n"
                                       : "{\"step\":1,\"loss\":3}\n{\"step\":2,\"loss\":2,\"n\":5,\"accuracy\":0.5}\n"
                                         "{\"step\":3,\"loss\":1}\n"));
-    // A start that finds all steps done tells its results again.
+    // A start that finds all steps done reports its results again.
     const auto again = is_csv ? csv(path, {.done = 2}) : json_lines(path, {.done = 2});
     Registry other;
     other.counter("n").add(3);

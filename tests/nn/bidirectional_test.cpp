@@ -1,4 +1,4 @@
-// LSTM and GRU layers that read both ways: beside PyTorch, and with what else a layer can be asked for.
+// Bidirectional LSTM and GRU layers: against PyTorch, and with the other options of a layer.
 
 #include <cmath>
 #include <map>
@@ -37,7 +37,8 @@ Tensor<double> sequence(const Shape& shape, const Function& function, std::int64
 
 double pattern(double i) { return std::cos(0.7 * i); }
 
-// One number of which every element's gradient is a part, in the order of torch's tensors where a state has several layers.
+// The dot product with a pattern, so that every element has a gradient of its own. `first`: the place of the first element in
+// torch's tensor, where a state has several layers.
 double dot_with_pattern(const Tensor<double>& gradient, std::int64_t first = 0) {
   double dot = 0;
   for (std::int64_t i = 0; i < gradient.numel(); ++i) dot += gradient.data()[i] * pattern(static_cast<double>(first + i));
@@ -55,7 +56,7 @@ void set_weights(Module& module) {
   }
 }
 
-// Of a loss of outputs and final states: its value, and the gradients' products with the pattern, of x, first states,
+// A loss of outputs and final states: its value, and the products of the pattern with the gradients of x, first states and
 // parameters.
 template <ops::RecurrentCell kind>
 std::vector<double> numbers_of(std::int64_t batch, std::int64_t time) {

@@ -72,7 +72,7 @@ TEST_CASE("cross-attention, and attention with a bias, are those of torch.nn.Mul
       {2.3447862623, 1.6536749597, 0.2225610699, -1.1540912004, 3.2939169758, 1.9679312804, -0.1801423304, -2.1685661723,
        2.3014287184, 1.6137993565, 0.1965831151, -1.1593859346, 1.4986948218, 2.2146148527, 2.0440119808,  1.4520986081,
        1.556984186,  1.6165721529, 0.945848972,  0.1406609802,  0.8636250697, 1.5683041379, 1.555279906,   1.2486044443});
-  // To itself attend() is forward().
+  // attend() with x as keys and values is forward().
   check_result(model.attention.attend(x, x), {2, 3, 4}, elements(model.attention.forward(x).value()));
   for (const bool plain : {true, false}) {
     CAPTURE(plain);
@@ -297,7 +297,7 @@ TEST_CASE("layers with weight norm and with spectral norm") {
     const Tape tape;
     net.forward(x);
   }
-  // The product with a matrix whose largest singular value is 1 makes no row longer, and one as long.
+  // The product with a matrix of spectral norm 1 makes no row longer, and keeps the length of one row.
   const auto u = net.second.weight_u.value();
   CHECK(net.second.forward(Variable<double>(Tensor<double>::zeros({1, 4}))).value().at(0, 0) == 0);
   double square = 0;
@@ -313,7 +313,7 @@ TEST_CASE("layers with weight norm and with spectral norm") {
     net.forward(x);
   }
   CHECK(elements(u) == before);
-  // The singular vectors are constants for the gradient; where they are right that is the gradient of the whole.
+  // The singular vectors are constants for the gradient; if they are exact, this is the full gradient.
   expect_passed(testing::check_parameter_gradients(net.store(), [&] { return net.forward(x); }, {.tolerance = 1e-4}));
 }
 

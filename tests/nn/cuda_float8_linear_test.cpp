@@ -17,7 +17,7 @@ TEST_CASE("an 8-bit linear layer on the GPU is that of the CPU") {
       const LayerResults expected = results_of(here, random_rows({2, 16, 48}, call));
       const LayerResults got = results_of(there, random_rows({2, 16, 48}, call));
       CHECK(distance(got.y, expected.y) < 1e-2);
-      // A y that is rounded otherwise makes another code of its gradient.
+      // A result y that is rounded differently gives another 8-bit code for its gradient.
       CHECK(distance(got.dx, expected.dx) < 2e-2);
       CHECK(distance(got.of_parameters, expected.of_parameters) < 2e-2);
     }

@@ -9,7 +9,7 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/nn/layers/layers.hpp"
 
-// What the tests of 8-bit linear layers share.
+// Helpers for the tests of 8-bit linear layers.
 namespace trireme::tests {
 
 // A layer with or without 8-bit products.
@@ -17,7 +17,7 @@ template <typename D>
 struct Float8Layer : nn::Module<MixedBfloat16, D> {
   explicit Float8Layer(Float8Scaling fp8) : linear(*this, "linear", {.in = 48, .out = 80, .fp8 = fp8, .fp8_amax_history = 3}) {}
 
-  // Of the last calls, the newest first.
+  // The amax of the last calls, the newest first.
   Tensor<float> amaxes(const std::string& of) const {
     BufferPlane& buffers = this->store().buffers();
     return buffers.template read_values<float>(buffers.find("linear.fp8_amaxes_of_" + of));
@@ -26,7 +26,7 @@ struct Float8Layer : nn::Module<MixedBfloat16, D> {
   nn::Linear<MixedBfloat16, D> linear;
 };
 
-// What a layer makes of random rows, and the gradients of the sum of the squares.
+// A layer's result for random rows, and the gradients of the sum of its squares.
 struct LayerResults {
   Tensor<bfloat16> y;
   Tensor<bfloat16> dx;
@@ -53,7 +53,7 @@ LayerResults results_of(const Float8Layer<D>& layer, const Tensor<bfloat16>& row
   return results;
 }
 
-// The norm of the difference over that of what is expected.
+// The norm of the difference over the norm of the expected values.
 template <typename T>
 double distance(const Tensor<T>& got, const Tensor<T>& expected) {
   REQUIRE(got.numel() == expected.numel());

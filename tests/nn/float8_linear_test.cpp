@@ -73,19 +73,19 @@ TEST_CASE("delayed scaling scales by the calls before") {
   float largest = 0;
   for (const bfloat16 element : rows.span()) largest = std::max(largest, std::abs(static_cast<float>(element)));
 
-  // At first there are none: it scales by what it is given.
+  // At first there is no history: it scales by the operand itself.
   CHECK(distance(results_of(delayed, rows).y, results_of(current, rows).y) == 0);
   CHECK(delayed.amaxes("x").data()[0] == largest);
   CHECK(delayed.amaxes("x").data()[1] == 0);
   CHECK(delayed.amaxes("dy").data()[0] > 0);
 
-  // What is a hundred times as large as before becomes the largest value, for one call.
+  // An operand that is a hundred times as large as before saturates, for one call.
   const LayerResults expected = results_of(current, hundredfold);
   CHECK(distance(results_of(delayed, hundredfold).y, expected.y) > 0.5);
   CHECK(delayed.amaxes("x").data()[0] == Approx(100 * largest).epsilon(0.01));
   CHECK(distance(results_of(delayed, hundredfold).y, expected.y) == 0);
 
-  // It remembers as many calls as it was told.
+  // The history has as many calls as the options say.
   for (int call = 0; call < 3; ++call) results_of(delayed, rows);
   CHECK(delayed.amaxes("x").data()[2] == largest);
 }

@@ -1,4 +1,4 @@
-// Adapters of linear layers: what they compute, their gradients, and what is not computed and not kept beside them.
+// Adapters of linear layers: their results and gradients, and that frozen weights cost no gradients and no memory.
 
 #include "trireme/nn/weights/lora.hpp"
 
@@ -119,7 +119,7 @@ TEST_CASE("nothing is computed or kept for frozen weights") {
     Tape tape;
     sum(layers.forward(Variable<float>(tests::random<float>({3, 5}, 100)))).backward();
   }
-  // Of the products only that of the last layer's input, and A: no gradient goes into the first layers.
+  // Backward only multiplies for the last layer's input and for A: no gradient goes into the first layers.
   CHECK(names.forward_passes.at("linear") == 4);
   CHECK(names.backward_passes.at("linear") == 2);
   CHECK(names.backward_passes.at("add_low_rank") == 1);

@@ -42,7 +42,7 @@ Tensor<float> predicting(const std::vector<int>& predicted, std::int64_t classes
   return result;
 }
 
-// Labels and predictions of which scikit-learn 1.9 computed the numbers below; class 4 never occurs, class 3 is never
+// Labels and predictions from which scikit-learn 1.9 computed the numbers below; class 4 never occurs, class 3 is never
 // predicted.
 const std::initializer_list<std::int32_t> true_labels{0, 1, 2, 2, 0, 3, 1, 0, 2, 3, 0, 1};
 const std::vector<int> predictions{0, 2, 2, 1, 0, 0, 1, 2, 2, 1, 0, 1};

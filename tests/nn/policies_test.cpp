@@ -1,4 +1,4 @@
-// Every module with every policy: what lacks an operation of some type does not link.
+// Every module with every policy: a module that uses an operation which a type lacks does not link.
 
 #include <algorithm>
 #include <tuple>

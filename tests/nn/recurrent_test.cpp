@@ -78,7 +78,7 @@ TEST_CASE("gradients of LSTM and GRU: layers, directions, lengths, dropout, no b
   }
 }
 
-// What torch's packed sequences mean: a row behaves as if it were alone, with its own length.
+// As torch's packed sequences: a row behaves as if it were alone, with its own length.
 TEMPLATE_TEST_CASE("a batch of rows of different lengths gives what each row gives alone", "", nn::Lstm<Float64>,
                    nn::Gru<Float64>) {
   TestType module({.in = in, .hidden = hidden, .layers = 2, .bidirectional = true});

@@ -1,4 +1,4 @@
-// Inside a module layers go by their short names: the same layers, the same numbers.
+// Inside a module, layers have short names: the same layers, the same numbers.
 #include <algorithm>
 #include <type_traits>
 #include <vector>
@@ -84,7 +84,7 @@ template struct Names<MixedFloat16, Cuda>;
 
 using Batch = data::TokenBatch;
 
-// The program of a newcomer, and what it stands for.
+// The program of a new user, and the same without short names.
 template <typename P>
 struct Programs {
   struct ShortBlock : nn::Module<P> {

@@ -64,7 +64,7 @@ std::vector<std::int64_t> sizes(const std::vector<Range>& stages) {
   return counts;
 }
 
-// Linear layers in a row, of which a test gives layers() what it likes.
+// Linear layers in a row; a test passes any of them to layers().
 struct Row : nn::Staged<Float32, Cpu, Variable<float>> {
   explicit Row(const ModelContext& context = {}) : Staged(context) {}
   using Staged::layer;

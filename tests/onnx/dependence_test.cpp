@@ -7,7 +7,7 @@
 #include "model_file.hpp"
 #include "trireme/trireme.hpp"
 
-// What a program makes of its inputs' sizes and elements becomes no constant.
+// Values that a program computes from its inputs' sizes and elements do not become constants.
 
 using namespace trireme;
 using tests::ExportedFile;

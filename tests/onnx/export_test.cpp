@@ -36,7 +36,7 @@ auto text_pass(const Model& model) {
   };
 }
 
-// Every parameter lies in the file once, with the same bits.
+// Every parameter is in the file once, with the same bits.
 void check_weights(Model& model, const OnnxFile& file) {
   FlatStore& store = model.store();
   for (int index = 0; index < store.num_parameters(); ++index) {

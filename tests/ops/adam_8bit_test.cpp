@@ -1,4 +1,4 @@
-// Coded of 8 bits: their codes, the pass of a CPU against NumPy's values and against a GPU's bodies, and blocks in parts.
+// 8-bit moments: their codes, the CPU's pass against NumPy's values and against the GPU's kernels, and blocks in parts.
 
 #include "trireme/ops/update/adam_8bit.hpp"
 

@@ -1,4 +1,4 @@
-// First keys and windows of attention at their edges; attention_test.cpp compares what lies between with plain loops.
+// Edge cases of first keys and windows of attention; attention_test.cpp compares other cases with plain loops.
 
 #include <cmath>
 #include <vector>

@@ -97,7 +97,8 @@ TEMPLATE_TEST_CASE("batch norm forward and backward, with and without residual a
           {.x = x, .mean = mean, .rstd = rstd, .weight = weight, .bias = bias, .residual = residual, .relu = relu, .y = y});
       require_close(y, expected.y, tolerance<T>(1e-5));
 
-      // By what the result says, by x alone where there is no residual, and by what the first pass found to count.
+      // The gradient of the ReLU: by the result y; without y, by x, where there is no residual; without ReLU, given as
+      // dresidual.
       BatchNormBackward<T, Cpu> pass{
           .x = x, .mean = mean, .rstd = rstd, .weight = weight, .bias = bias, .relu = relu, .y = y, .dy = dy};
       const auto dresidual = Tensor<T>::full(shape, 5);

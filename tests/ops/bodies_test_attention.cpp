@@ -85,7 +85,7 @@ void run_tiles(int team_size, Kernel kernel, int rows) {
   });
 }
 
-// What the kernels and the CPU operation round alike but add in another order.
+// The kernels and the CPU operation round alike but add in another order.
 template <typename T>
 double bound() {
   return std::is_same_v<T, bfloat16> ? 0x1p-6 : std::is_same_v<T, float16> ? 0x1p-9 : tolerance<T>(4e-5);

@@ -4,7 +4,7 @@
 #include "ops/team_compare.hpp"
 #include "trireme/ops/convolution/convolution.hpp"
 
-// The convolutions of a GPU that are no cuDNN's, run by the host, against those of the CPU.
+// The plain convolution kernels of a GPU, run by the host, against those of the CPU.
 using namespace trireme;
 using namespace trireme::ops;
 

@@ -3,7 +3,7 @@
 #include "ops/loss/ctc_samples.hpp"
 #include "ops/team_compare.hpp"
 
-// The CTC loss of a GPU, run by teams of the host's threads, against that of the CPU; and what only a GPU is given.
+// The CTC loss of a GPU, run by teams of the host's threads, against that of the CPU; and inputs that only a GPU accepts.
 using namespace trireme;
 using namespace trireme::ops;
 

@@ -2,7 +2,7 @@
 #include "ops/team_compare.hpp"
 #include "trireme/ops/pointwise/functions.hpp"
 
-// What the threads of a GPU do with elements, on the host, against the CPU.
+// Elementwise kernels of a GPU, run by the host, against those of the CPU.
 using namespace trireme;
 using namespace trireme::ops;
 

@@ -6,7 +6,7 @@
 #include "trireme/ops/elementwise/full.hpp"
 #include "trireme/ops/update/each_optimizer.hpp"
 
-// What a GPU decides over a step by itself, by the code that it runs.
+// The decisions that a GPU makes about a step, by the code that it runs.
 using namespace trireme;
 using namespace trireme::ops;
 

@@ -10,7 +10,7 @@
 #include "trireme/core/dtype.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// What the tests of ops share: random inputs, and the comparison with plain loops in double.
+// Helpers for the tests of ops: random inputs, and the comparison with plain loops in double.
 namespace trireme::ops {
 
 using Doubles = std::vector<double>;

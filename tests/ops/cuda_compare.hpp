@@ -4,7 +4,7 @@
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 
-// What the tests of ops on a GPU share: the comparison with the CPU.
+// Helper for the tests of ops on a GPU: the comparison with the CPU.
 namespace trireme::ops {
 
 template <typename T>

@@ -5,7 +5,7 @@
 #include "catch.hpp"
 #include "trireme/core/float8.hpp"
 
-// What NVIDIA's conversion on the host gives, which is that of the GPU.
+// NVIDIA's conversion on the host, which gives the same as on the GPU.
 using namespace trireme;
 
 namespace {

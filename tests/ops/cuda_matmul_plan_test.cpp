@@ -11,7 +11,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/ops/matmul/batched_matmul.hpp"
 
-// How products become calls of cuBLASLt, without a GPU: plain loops do what the calls describe.
+// The calls of cuBLASLt for products, without a GPU: plain loops compute what the calls describe.
 using namespace trireme;
 using namespace trireme::ops;
 using namespace trireme::ops::cuda;
@@ -19,7 +19,7 @@ using tests::TemporaryFolder;
 
 namespace {
 
-// What cublasLtMatmul does with these operands, which are column-major.
+// The same as cublasLtMatmul with these operands, which are column-major.
 struct ColumnMajorLoops {
   ColumnMajorProduct product;
   bool accumulate;

@@ -4,8 +4,8 @@
 #include "ops/convolution/convolution_graph_cuda.hpp"
 #include "trireme/core/error.hpp"
 
-// What cuDNN accepts of the graphs of attention and of convolutions, by plans for an H200 that is described here. No GPU is
-// needed, and no plan is run: numbers are compared in cuda_attention_test.cpp and cuda_convolution_test.cpp.
+// The graphs of attention and convolutions that cuDNN accepts, by plans for an H200 that is described here. This needs no GPU
+// and runs no plan: cuda_attention_test.cpp and cuda_convolution_test.cpp compare numbers.
 using namespace trireme;
 using namespace trireme::ops;
 

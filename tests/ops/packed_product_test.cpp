@@ -7,7 +7,7 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 
-// Products by kernels of our own: all of float16, of bfloat16 where the processor has no instructions for it, and of float
+// Products by our own kernels: all of float16, those of bfloat16 where the processor has no instructions for them, and of float
 // small ones and those of many rows (src/ops/matmul/packed_product.hpp).
 using namespace trireme;
 using namespace trireme::ops;
@@ -53,7 +53,7 @@ Tensor<C> product(const Tensor<T>& a, const Tensor<T>& b, const Sizes& sizes, co
   return c;
 }
 
-// Of sums that are as large as the square root of the depth, each of whose additions is rounded.
+// The bound for sums as large as the square root of the depth, with a rounding in each addition.
 double bound_of_float(std::int64_t k) { return 1e-7 * static_cast<double>(8 + k); }
 
 }  // namespace
@@ -105,7 +105,7 @@ TEMPLATE_TEST_CASE("linear adds its bias once, however deep it is", "", float, b
   }
 }
 
-// Of bfloat16 where products are not another library's.
+// For bfloat16 where our own kernels compute the products.
 TEMPLATE_TEST_CASE("an element's bits depend on its row, its column and their depth alone", "", bfloat16, float16) {
   using T = TestType;
   for (int form = 0; form < 4; ++form) {

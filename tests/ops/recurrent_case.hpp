@@ -6,7 +6,7 @@
 #include "ops/compare.hpp"
 #include "trireme/ops/recurrent/recurrent.hpp"
 
-// What the tests of recurrent layers share: cells, directions and ends of rows, and a layer of random values on a device.
+// Helpers for the tests of recurrent layers: cells, directions and ends of rows, and a layer of random values on a device.
 namespace trireme::ops {
 
 struct RecurrentCase {
@@ -42,7 +42,7 @@ struct RecurrentLayer {
     const std::int64_t gates = num_gates(cell) * hidden;
     const bool lstm = cell == RecurrentCell::lstm;
     std::uint32_t seed = 0;
-    // Wide layers of such weights would be chaotic: roundings would decide what comes out after some steps.
+    // Wide layers of such weights would be chaotic: rounding would decide the result after some steps.
     const double spread = hidden > 6 ? 0.7 / std::sqrt(static_cast<double>(hidden)) : 0.7;
     const auto random = [&](const Shape& shape) { return random_tensor<T>(shape, ++seed, spread).template to<D>(); };
     const auto random_where = [&](bool wanted, const Shape& shape) { return wanted ? random(shape) : Tensor<T, D>(); };

@@ -1,5 +1,5 @@
-// A CUDA driver for a machine without a GPU, by which cuDNN makes plans: it has no device, loads every module without looking
-// at it and never runs anything. Only the test of plans sees it, as libcuda.so.1.
+// A CUDA driver for a machine without a GPU, with which cuDNN makes plans: it has no device, loads every module without looking
+// at it and never runs anything. Only the test of plans loads it, as libcuda.so.1.
 #include <cstddef>
 
 namespace {
@@ -8,7 +8,7 @@ constexpr int success = 0;
 constexpr int no_device = 100;
 constexpr int not_found = 500;
 
-// Places that only the driver would look at.
+// Addresses that only the driver would read.
 char module_place, kernel_place, global_place;
 
 int give(void** handle, char& place) {
@@ -66,7 +66,7 @@ int cuKernelGetAttribute(int* value, int, void*, int) {
   return success;
 }
 
-// What is asked for, and called at most to no effect.
+// Functions that cuDNN looks up; calls have no effect.
 #define TRIREME_DOES_NOTHING(name) \
   int name() { return success; }
 TRIREME_DOES_NOTHING(cuCtxGetCurrent)

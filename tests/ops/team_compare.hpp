@@ -5,7 +5,7 @@
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 
-// What the tests of bodies share: a GPU's kernels, run by teams of the host's threads and compared with the CPU's operations.
+// Helpers for the tests of bodies: a GPU's kernels, run by teams of the host's threads and compared with the CPU's operations.
 namespace trireme::ops {
 
 template <typename Body>

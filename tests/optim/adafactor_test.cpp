@@ -1,4 +1,4 @@
-// What Adafactor keeps, and what its steps are relative to.
+// The state of Adafactor, and its relative steps.
 
 #include "trireme/optim/adafactor.hpp"
 

@@ -1,4 +1,4 @@
-// What 8-bit AdamW keeps, and how near it stays to AdamW.
+// The state of 8-bit AdamW, and how close it stays to AdamW.
 
 #include "trireme/optim/adamw_8bit.hpp"
 
@@ -176,7 +176,7 @@ TEST_CASE("8-bit AdamW goes on from its state with the same bits, and climbs whe
   CHECK(up.values(up.large)[1] - begin == Approx(begin - down.values(down.large)[1]).epsilon(1e-3));
 }
 
-// 4 % apart after 300 steps; the rounding is noise, of which more is left the smaller the loss.
+// 4 % apart after 300 steps; rounding is noise, whose share is larger when the loss is smaller.
 TEST_CASE("8-bit AdamW learns as AdamW does") {
   double exact = 0;
   double coded = 0;
@@ -207,7 +207,7 @@ TEST_CASE("8-bit AdamW refuses what it can't do") {
     void sum_over_ranks(std::span<double>) override {}
     void sum_over_ranks(std::span<float>) override {}
   };
-  // Of a shard that tells nothing of the other ranks' parts.
+  // A shard without the other ranks' parts.
   const Range own{weights.store.parameter(weights.large).offset + 16, weights.store.parameter(weights.large).offset + 1024};
   weights.store.set_shard(std::make_shared<Lone>(std::vector<Range>{own}, false));
   optim::AdamW8bit<Float32> optimizer(weights.model);

@@ -1,4 +1,4 @@
-// What every optimizer owes, whatever its formula.
+// Checks for every optimizer, whatever its formula.
 
 #include <algorithm>
 #include <cmath>
@@ -78,7 +78,7 @@ struct Weights {
   }
 };
 
-// A rank's part, of which nobody waits for the rest.
+// A rank's part; the other ranks' parts are not needed.
 class LoneShard final : public Shard {
  public:
   explicit LoneShard(std::vector<Range> ranges) : Shard(std::move(ranges), false) {}
@@ -144,7 +144,7 @@ TEST_CASE("every optimizer leaves alone what is frozen, and in a step what was n
       if (at >= 64) CHECK(got == after[at]);
       if (at >= 96) CHECK(got == begin[at]);
     }
-    // The unused parameter's state waited too.
+    // The unused parameter's state has not changed either.
     weights.step(2);
     alone.step(2);
     for (std::size_t at = 64; at < 96; ++at) CHECK(weights.values()[at] == alone.values()[at]);

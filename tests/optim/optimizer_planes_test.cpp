@@ -18,7 +18,7 @@ using namespace trireme;
 
 namespace {
 
-// A rank's part, of which nobody waits for the rest.
+// A rank's part; the other ranks' parts are not needed.
 class LoneShard final : public Shard {
  public:
   explicit LoneShard(std::vector<Range> ranges) : Shard(std::move(ranges), false) {}

@@ -22,7 +22,7 @@ using tests::Weights;
 
 namespace {
 
-// Keeps what update() was given.
+// Keeps the arguments of update().
 class Recorder final : public optim::Optimizer<Float32> {
  public:
   explicit Recorder(Model& model, optim::Decay decay = optim::Decay::all, std::vector<optim::ParameterGroup> groups = {})
@@ -241,7 +241,7 @@ TEST_CASE("Lion follows the paper's formula") {
     fill(weights);
     const auto values = weights.store.values<float>(weights.bias).span();
     const auto gradients = weights.store.gradient<float>(weights.bias).span();
-    // Against the momentum, more and more: the signs change where the betas say.
+    // Gradients against the momentum, growing: the signs change at the step that the betas determine.
     if (step == 1) {
       for (std::size_t index = 0; index < gradients.size(); ++index) gradients[index] *= -static_cast<float>(index) / 16;
     }

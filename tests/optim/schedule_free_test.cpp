@@ -1,4 +1,4 @@
-// The average of schedule-free AdamW in the place of the values that are trained.
+// The average of schedule-free AdamW, swapped with the trained values.
 
 #include <cmath>
 #include <memory>

@@ -1,4 +1,4 @@
-// What PyTorch's optimizers make of three weights in 10 steps: its results in double, of version 2.15.
+// Three weights after 10 steps of PyTorch's optimizers: results in double, of version 2.15.
 
 #include <cstddef>
 #include <span>

@@ -9,7 +9,7 @@
 
 namespace trireme::tests {
 
-// A model of three parameters, and what a step might say of them.
+// A model of three parameters, and a summary of a step.
 struct Weights {
   Model model{DType::float32};
   FlatStore& store = model.store();

@@ -1,4 +1,4 @@
-// Losses that layers add where they arise, by add_loss().
+// Losses that layers add by add_loss().
 
 #include <cmath>
 #include <limits>

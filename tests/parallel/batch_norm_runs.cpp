@@ -15,7 +15,7 @@
 namespace trireme::tests {
 namespace {
 
-// This rank's rows of dim 0, which need not be equally many: of three or more ranks the last has none.
+// This rank's rows of dim 0. Ranks have different numbers of rows: of three or more ranks the last has none.
 Range share_of(std::int64_t count, const Group& world) {
   const int parts = world.size() < 3 ? world.size() : world.size() - 1;
   const auto bound = [&](int rank) { return count * std::min(rank, parts) / parts; };
@@ -137,7 +137,7 @@ std::vector<double> train(const Group& world, int micro_batches, parallel::Paral
   return results;
 }
 
-// `tolerance`: of a change of the order of sums, and of what is rounded differently then.
+// `tolerance`: for another order of sums, and the rounding that follows from it.
 template <typename P>
 void compare_training(const Group& world, double tolerance, std::vector<std::string>& problems) {
   const Group alone = world.split(world.rank(), 0, "one rank");

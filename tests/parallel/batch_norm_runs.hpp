@@ -7,7 +7,7 @@
 
 namespace trireme::tests {
 
-// What is wrong with synchronised batch norm on these ranks; the same work for threads and processes. Collective.
+// Checks synchronised batch norm on these ranks and returns the errors; the same for threads and processes. Collective.
 std::vector<std::string> batch_norm_problems(const Group& world);
 
 }  // namespace trireme::tests

@@ -14,7 +14,7 @@ using namespace trireme::parallel;
 
 namespace {
 
-// Registered in one order and used in the opposite one: backward finishes first what lies last in the store.
+// Registered in one order and used in the opposite one: backward finishes the last parameters of the store first.
 struct Backwards : nn::Module<Float32> {
   nn::Linear<Float32> third{*this, "third", {.in = 8, .out = 8}};
   nn::Linear<Float32> second{*this, "second", {.in = 8, .out = 8}};
@@ -27,7 +27,7 @@ struct Backwards : nn::Module<Float32> {
   }
 };
 
-// Notes which buckets it is given, and lets them be summed as they are.
+// Records the buckets that it gets, and sums them unchanged.
 class Notes final : public CommunicationHook {
  public:
   std::string str() const override { return "notes"; }

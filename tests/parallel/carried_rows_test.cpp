@@ -1,4 +1,4 @@
-// A model that remembers rows of the batch, on all kinds of meshes.
+// A model that carries states for the rows of the batch, on all kinds of meshes.
 #include <fmt/format.h>
 
 #include <limits>
@@ -137,7 +137,7 @@ class Run {
 
 int ranks_of(const MeshOptions& mesh) { return mesh.data * mesh.pipeline * mesh.tensor; }
 
-// Of all steps, which all ranks see alike.
+// The losses of all steps, the same on all ranks.
 std::vector<double> losses_of(const Setup& setup) {
   std::vector<double> losses;
   const auto files = std::make_shared<test::SimulatedFileSystem>();

@@ -1,5 +1,5 @@
-// Every pair of features that a training can combine, against one process that trains the same: the same bits or rounding, or
-// one message that refuses it on all ranks.
+// Every pair of features that a training can combine, against one process that trains the same: the same up to rounding, or the
+// same bits, or one message that refuses the pair on all ranks.
 
 #include <fmt/format.h>
 
@@ -90,7 +90,7 @@ struct Setup {
     if (!overlaps()) return accumulation == 1 ? "1f1b" : "gpipe";
     return chunks() > 1 ? "interleaved" : accumulation == 1 ? "1f1b" : "zb";
   }
-  // What trains the same in one process: as many samples in a micro-batch, added as exactly.
+  // The same training in one process: as many samples in a micro-batch, sums as exact.
   Setup alone() const {
     return {.sum = sum == Sum::fixed_bits ? sum : Sum::plain,
             .accumulation = uneven ? accumulation : mesh.data * accumulation,
@@ -153,13 +153,12 @@ Tensor<std::int32_t> tokens_of(std::int64_t first, std::int64_t count, std::int6
   return tokens;
 }
 
-// Of which some rows, or as many as there are, belong to each sample.
+// Each sample has some of the rows, or one row.
 struct Samples : data::TokenBatch {
   std::int64_t samples = 0;
 };
 
-// What goes from layer to layer: beside the stream what the first layer gave, which the last one adds, and how much the next
-// block counts.
+// The flow: the stream, the first layer's result, which the last layer adds, and the weight of the next block.
 template <typename P>
 struct Flow {
   Variable<typename P::Master> stream;
@@ -172,7 +171,7 @@ struct Flow {
 template <typename M>
 using Function = std::function<Variable<M>(const Variable<M>&, const Variable<M>&)>;
 
-// function(x, weight) as one operation, which keeps no more than these two.
+// function(x, weight) as one operation, which keeps only these two.
 template <typename M>
 struct Recomputed {
   static constexpr std::string_view name = "recomputed";
@@ -196,7 +195,7 @@ struct Recomputed {
   }
 };
 
-// What a layer draws twice by one name, for as many rows as x has: by itself or by threads of its own.
+// A layer draws twice by one name, for the rows of x: by itself or in threads of its own.
 template <typename M>
 Tensor<M> drawn_like(const Tensor<M>& x, bool threads) {
   Tensor<M> mask;
@@ -451,7 +450,7 @@ Outcome train(const Group& world, const Setup& setup, const std::shared_ptr<File
   return {};
 }
 
-// What each rank made, or the error that it met.
+// The result of each rank, or its error.
 struct Trial {
   std::vector<Outcome> outcomes;
   std::vector<std::string> errors;
@@ -501,7 +500,7 @@ double difference(const Outcome& had, const Outcome& whole) {
   return worst;
 }
 
-// Of parameters that several ranks hold, as replicas or tied, the first one whose copies are not the same bits.
+// The first parameter that several ranks hold, as replicas or tied, with copies that are not the same bits.
 std::string different_copy(const std::vector<Outcome>& outcomes) {
   std::map<std::pair<std::string, std::int64_t>, const std::vector<float>*> copies;  // by name and where it begins
   for (const Outcome& outcome : outcomes) {
@@ -513,15 +512,15 @@ std::string different_copy(const std::vector<Outcome>& outcomes) {
   return {};
 }
 
-// Above what was seen: 1e-7 where sums are added in another order, 5e-6 where a moment then gets the next code of 8 bits, 8e-4
-// where a hook or 16 bits round them again.
+// Bounds above the observed differences: 1e-7 for sums in another order, 5e-6 where a moment then gets the next 8-bit code,
+// 8e-4 where a hook or 16-bit types round again.
 double bound(const Setup& setup) {
   if (setup.same_bits_as_alone()) return 0;
   if (setup.precision != Precision::float32 || (setup.hooked() && setup.mesh.data > 1)) return 4e-3;
   return setup.optimizer == Kind::adamw_8bit ? 3e-5 : 1e-6;
 }
 
-// Where more than two features met a fault once.
+// Combinations of more than two features that once failed.
 const std::vector<Setup> more_setups = {
     {.sum = Sum::between_ranks, .mesh = {2, 2, 1}, .tied = true},
     {.sum = Sum::between_ranks, .sharded = true, .mesh = {2, 2, 1}, .tied = true, .resumed = true},

@@ -168,7 +168,7 @@ std::string text(const Run& run) {
                      run.between == CompressionBetween::ranks ? "ranks" : "nodes", run.bucket_bytes);
 }
 
-// Each step on its own: the sum, up to what the code can hold of values below 1 on each rank.
+// Each step on its own: the sum, up to the rounding of the code for values below 1 on each rank.
 void check_single_steps(const Group& world, const std::string& name, double tolerance, const Written& written,
                         Problems& problems) {
   for (const auto between : betweens) {
@@ -183,7 +183,7 @@ void check_single_steps(const Group& world, const std::string& name, double tole
   }
 }
 
-// Whatever a step loses comes later: all that was sent and what is still kept make all gradients.
+// A later step sends what a step loses: the sum of everything sent and of the kept errors is the sum of all gradients.
 void check_error_feedback(const Group& world, const Run& run, int steps, Problems& problems) {
   Trial trial(world, run);
   Plane sent(static_cast<std::size_t>(trial.store().trainable_numel()));
@@ -205,7 +205,7 @@ void check_error_feedback(const Group& world, const Run& run, int steps, Problem
   problems.expect_close(text(run) + ", all that was sent and is kept", sent, written, 2e-4 * steps);
 }
 
-// What is kept from step to step goes on in another object as if nothing had happened.
+// The state that is kept from step to step continues in another object without a difference.
 void check_state(const Group& world, const std::string& name, CompressionBetween between, Problems& problems) {
   Trial first(world, {.hook = parallel::parse_compression(name), .between = between});
   for (int step = 0; step < 3; ++step) first.step(step);
@@ -222,7 +222,7 @@ void check_state(const Group& world, const std::string& name, CompressionBetween
   }
 }
 
-// Top-k as the papers put it, for one parameter: sort, send, keep. Velocities and errors of all ranks.
+// Top-k as in the papers, for one parameter: sort, send, keep. Velocities and errors of all ranks.
 class TopKReference {
  public:
   TopKReference(int ranks, std::int64_t numel, double ratio, double momentum)

@@ -7,7 +7,7 @@
 
 namespace trireme::tests {
 
-// Trains on written gradients with every hook, between the nodes of this world and between its ranks; says what went wrong.
+// Trains on written gradients with every hook, between the nodes of this world and between its ranks; returns the errors.
 std::vector<std::string> compression_problems(const Group& world);
 
 }  // namespace trireme::tests

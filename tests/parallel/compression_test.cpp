@@ -37,7 +37,7 @@ struct Linear : nn::Module<Float32> {
   }
 };
 
-// Of a step that is given up after it.
+// A step is given up after this place.
 StepSummary summary_of(const Linear& model, DataParallel& replicas, std::int64_t number, float x = 1) {
   Step step = replicas.begin(number);
   step.backward(0, [&] { return model.loss(x); });
@@ -233,7 +233,7 @@ TEST_CASE("one hook does not serve two models") {
 
 namespace {
 
-// Sums in `exchanges` parts, more than it announced.
+// Sums in `exchanges` parts, which are more than it announced.
 class Talkative final : public CommunicationHook {
  public:
   explicit Talkative(int exchanges) : exchanges_(exchanges) {}

@@ -213,7 +213,7 @@ TEST_CASE("what takes the shares of all ranks for equal refuses those that are n
           model.initialize({.seed = 3});
           const parallel::DataParallel replicas(model, mesh);
         }) == 3);
-  // Of one number nobody knows how many samples it counts.
+  // A loss of one number does not say how many samples it counts.
   CHECK(refusals("does not show how much each of this rank's", [](const ProcessMesh& mesh, const ModelContext& context) {
           Net model(context);
           model.initialize({.seed = 3});

@@ -62,7 +62,7 @@ TEST_CASE("an exact sum loses nothing") {
   CHECK(sum_of({tiny, tiny, tiny}) == 3 * tiny);
   CHECK(sum_of({std::numeric_limits<double>::min(), tiny}) == std::numeric_limits<double>::min() + tiny);
   CHECK(sum_of({huge, huge}) == std::numeric_limits<double>::infinity());
-  // What additions of doubles would lose.
+  // Digits that additions of doubles would lose.
   std::vector<double> many(1 << 10, std::ldexp(1, -53));
   many.push_back(1);
   CHECK(sum_of(many) == 1 + std::ldexp(1, -43));

@@ -1,4 +1,4 @@
-// Mixtures of experts whose experts the ranks of an axis divide: the same training as on one rank.
+// Mixtures of experts that are divided over an expert axis: the same training as on one rank.
 
 #include <fmt/format.h>
 

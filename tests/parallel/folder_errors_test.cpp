@@ -1,4 +1,4 @@
-// What does not fit a folder of transformers, or can't be written to it, on meshes: all ranks throw alike.
+// Transformers folders that do not fit the model, or can't be written, on meshes: all ranks throw the same error.
 
 #include <algorithm>
 #include <filesystem>
@@ -30,7 +30,7 @@ std::string content(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What each rank of a layout throws, in their order.
+// The error of each rank of a layout, in rank order.
 std::vector<std::string> errors_of(const Layout& layout, const std::function<void(const ModelContext&)>& work) {
   std::vector<std::string> errors(static_cast<std::size_t>(layout.ranks()));
   testing::run_ranks(layout.ranks(), [&](const Group& world) {
@@ -60,7 +60,7 @@ TEST_CASE("what a folder lacks or has beside is told of all stages, on all ranks
   const models::LlamaOptions options = models::llama_options(folder.path);
   const tests::TemporaryFolder written;
   const fs::path file = written.path() / "model.safetensors";
-  // The tensors of the folder by other names; what is named "" is left out.
+  // Renames the tensors of the folder; a tensor with the new name "" is left out.
   const auto write = [&](const std::function<std::string(const std::string&)>& name_of) {
     const SafetensorsFile original(folder.path / "model.safetensors");
     std::vector<std::vector<float>> values;
@@ -107,7 +107,7 @@ TEST_CASE("what a folder lacks or has beside is told of all stages, on all ranks
   // A part of a parameter alone, of the last stage.
   write([&](const std::string& name) { return name == "model.layers.1.self_attn.k_proj.weight" ? "" : name; });
   check(true, {"lacks a tensor of the model", "name model.layers.1.self_attn.k_proj.weight"});
-  // What does not fit a tensor of the last stage.
+  // A tensor of the last stage does not fit.
   write([](const std::string& name) {
     return name == "model.norm.weight" ? "" : name == "lm_head.weight" ? "model.norm.weight" : name;
   });

@@ -55,7 +55,7 @@ data::TokenBatch windows_of(const SafetensorsFile& file, std::int64_t first, std
   return batch;
 }
 
-// The losses of SGD on the folder's batch, of which each micro-batch has its rows.
+// The losses of SGD on the folder's batch; the micro-batches divide its rows.
 template <typename Net, typename BatchOf>
 void train(const Layout& layout, const tests::ModelFolder& folder, Net& model, const ProcessMesh& mesh, std::int64_t samples,
            const BatchOf& batch_of) {
@@ -181,7 +181,7 @@ TEST_CASE("a divided BERT writes the folder of a whole one") {
   }
 }
 
-// Each rank draws what a whole model draws, of attention, of the residual stream and of what the classifier reads.
+// Each rank drops the same elements as a whole model: of attention, of the residual stream and of the classifier's input.
 TEST_CASE("dropout of a BERT does not depend on the mesh") {
   const tests::ModelFolder folder = tests::model_folders("folders_of_bert").back();
   models::BertOptions options = models::bert_options(folder.path);

@@ -148,7 +148,7 @@ TEST_CASE("steps of a run that tunes its buckets can be given up") {
   }
 }
 
-// How far its exchanges have come when the step is given up depends on time. The hook keeps its errors.
+// The progress of the exchanges when the step is given up depends on timing. The hook keeps its errors.
 TEST_CASE("steps whose hook has several exchanges can be given up") {
   for (const parallel::Sharding sharding : {parallel::Sharding::none, parallel::Sharding::optimizer}) {
     for (const Place place : places) {

@@ -40,7 +40,7 @@ struct GptTraining {
 // Three steps of LAMB, clipped, with dropout.
 GptTraining train_gpt(const Group& world, const GptLayout& layout);
 
-// Throws where losses, norms or the values that lie here differ from those of the whole model by more than rounding in double.
+// Throws where losses, norms or this rank's values differ from those of the whole model by more than rounding in double.
 void require_same_training(const GptTraining& had, const GptTraining& whole);
 
 }  // namespace trireme::tests

@@ -13,8 +13,8 @@
 #include "trireme/parallel/step_graph.hpp"
 #include "trireme/testing/ranks.hpp"
 
-// Steps of a model whose store lies on a GPU that is not there: whoever reads or writes its planes on the host crashes. What
-// all ranks hold afterwards is compared with the same steps of a store on the host.
+// Steps of a model whose store lies on a fake GPU: code that reads or writes its planes on the host crashes. The values of
+// all ranks are then compared with the same steps of a store on the host.
 namespace {
 
 using namespace trireme;
@@ -41,7 +41,7 @@ std::unique_ptr<Model> make_model(const Setup& setup) {
   return model;
 }
 
-// What a backward pass would leave: the last parameter is not used by the first micro-batch.
+// Gradients as after a backward pass: the first micro-batch does not use the last parameter.
 void write_gradients(FlatStore& store, std::int64_t step, int rank) {
   for (int index = 0; index < store.num_parameters(); ++index) {
     if (rank == 0 && index == 4) continue;
@@ -57,7 +57,7 @@ void write_gradients(FlatStore& store, std::int64_t step, int rank) {
   }
 }
 
-// values -= 0.1 * gradients, of what this rank updates.
+// values -= 0.1 * gradients, for the part that this rank updates.
 class Descent final : public optim::AnyOptimizer {
  public:
   explicit Descent(FlatStore& store) : store_(store) {}

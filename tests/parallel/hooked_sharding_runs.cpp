@@ -21,7 +21,7 @@ constexpr std::int64_t classes = 5;
 constexpr std::int64_t rows = 3;  // of a micro-batch
 constexpr int steps = 5;
 
-// Parameters that are worth an owner of their own, and small ones beside them.
+// Parameters that are large enough for an owner of their own, and small ones.
 template <typename P>
 struct Net : nn::Module<P> {
   nn::Linear<P> hidden{*this, "hidden", {.in = 6, .out = 130}};
@@ -57,7 +57,7 @@ struct Setup {
                        between == CompressionBetween::nodes ? "nodes" : "ranks", optimizer, bucket_bytes, start, micro_batches,
                        clip);
   }
-  // One that counts on it runs on a single node too, where it exchanges with nobody.
+  // A hook that relies on it also runs on a single node, where it exchanges nothing.
   parallel::HookFactory hook_factory() const {
     if (hook == "momentum") return parallel::top_k_hook({.ratio = 0.05, .momentum = 0.9});
     return parallel::parse_compression(hook);
@@ -116,7 +116,7 @@ class Comparison {
  public:
   explicit Comparison(const Group& world) : world_(world) {}
 
-  // Owners compute what every rank would have; only the norm is added in another order.
+  // Owners compute the same as every rank would; only the norm is added in another order.
   template <typename P>
   void compare(const Setup& setup) {
     const Outcome wanted = train<P>(world_, setup, Sharding::none);

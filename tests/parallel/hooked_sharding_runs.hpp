@@ -7,7 +7,7 @@
 
 namespace trireme::tests {
 
-// Trains with communication hooks, where owners update and where every rank does, and returns what is wrong on this rank.
+// Trains with communication hooks, where owners update and where every rank does, and returns the errors of this rank.
 // Collective.
 std::vector<std::string> hooked_sharding_problems(const Group& world);
 

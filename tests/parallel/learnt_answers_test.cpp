@@ -1,4 +1,4 @@
-// Documents of which a part is learnt, a different one in each: the losses of transformers, however they are divided.
+// Documents with a learnt part, different in each: the losses of transformers, however the documents are divided.
 
 #include <cmath>
 #include <vector>

@@ -73,7 +73,7 @@ std::string content(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Whether the mesh has as few ranks as there are heads of keys and values, windows as batch rows.
+// Whether the mesh fits: no more ranks than key and value heads, and than rows of the batch.
 bool fits(const Layout& layout, const models::LlamaOptions& options) {
   return options.kv_heads % layout.tensor == 0 && options.layers >= layout.pipeline &&
          2 % (layout.data * layout.expert * layout.micro_batches) == 0 && options.experts.count % layout.expert == 0;

@@ -3,7 +3,7 @@
 #include "problems_on_threads.hpp"
 #include "sharded_runs.hpp"
 
-// What parallel_test does on two ranks, on other numbers.
+// The checks of parallel_test, which has two ranks, on other numbers of ranks.
 using namespace trireme;
 
 TEST_CASE("sharded steps train the model that replicated steps train") {

@@ -1,4 +1,4 @@
-// Documents packed into rows train as each of them alone does, on all kinds of meshes.
+// Documents that are packed into rows train as if each was alone, on all kinds of meshes.
 
 #include <cmath>
 #include <filesystem>
@@ -30,7 +30,7 @@ namespace {
 constexpr std::int64_t vocabulary = 19, length = 12;
 constexpr int steps = 3;
 
-// 16 documents, which fill 8 rows of 12 tokens but for 5; each fourth has a prompt, whose tokens are no targets.
+// 16 documents, which fill 8 rows of 12 tokens except 5 tokens; each fourth has a prompt, whose tokens are no targets.
 data::Documents documents() {
   data::Documents documents;
   const std::vector<int> lengths{12, 1, 4, 7, 9, 2, 6, 6, 1, 10, 11, 3, 8, 1, 5, 5};
@@ -240,7 +240,7 @@ TEST_CASE("packed documents train alike on every mesh") {
 }
 
 TEST_CASE("ranks and micro-batches without a target count for nothing") {
-  // Padded rows, of which some hold one token: whole micro-batches, and in a batch of their own a whole rank, have no target.
+  // Padded rows, some with only one token: whole micro-batches, and in a batch of such rows a whole rank, have no target.
   for (const Layout& layout : {Layout{.data = 2}, Layout{.pipeline = 2}, Layout{.tensor = 2, .sequence_parallel = true}}) {
     INFO(layout.str());
     expect_near(train_rows<Float64>(gpt, false, layout, 8), train_one_by_one<Float64>(gpt), 1e-10);

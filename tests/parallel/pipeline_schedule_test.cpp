@@ -36,7 +36,7 @@ PipelineTimeline run(const PipelineSchedule& schedule, const StageSeconds& secon
   return simulate(schedule, std::vector(static_cast<std::size_t>(schedule.num_stages()), seconds), transfer);
 }
 
-// What each rank waits; f, b and w are those of a stage.
+// How long each rank waits; f, b and w are the times of a stage.
 double idle_formula(const PipelineSchedule& schedule, const StageSeconds& seconds) {
   const auto [f, b, w] = seconds;
   const int p = schedule.num_ranks;

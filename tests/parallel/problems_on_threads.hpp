@@ -8,7 +8,7 @@
 
 namespace trireme::tests {
 
-// What problems(world) says on all of so many threads together.
+// The results of problems(world) on this many threads, together.
 inline std::vector<std::string> problems_on_threads(int ranks, std::vector<std::string> (*problems)(const Group&)) {
   std::mutex mutex;
   std::vector<std::string> all;

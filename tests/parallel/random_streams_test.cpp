@@ -1,4 +1,4 @@
-// What layers of a list draw at random: each something else, and the same wherever they lie.
+// Random numbers of a list's layers: different in each layer, and the same on any layout.
 #include <array>
 #include <mutex>
 #include <string>
@@ -25,7 +25,7 @@ struct Batch {
 
 using Drawn = std::vector<std::vector<float>>;
 
-// What dropout leaves of ones: a mask.
+// Dropout of ones: a mask.
 template <typename Drop>
 Variable<float> draw(const Variable<float>& x, Drawn& drawn, const Drop& drop) {
   const Variable<float> mask = drop(Variable<float>(Tensor<float>::full({x.shape()[0], width}, 1)));

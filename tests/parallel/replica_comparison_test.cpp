@@ -19,7 +19,7 @@ using namespace trireme;
 
 namespace {
 
-// Some reads find another value than there is.
+// Some reads return a wrong value.
 class FailingReads final : public test::FakeGpuPlanes {
  public:
   void read(const void* plane, void* there, std::size_t bytes) const override {

@@ -49,7 +49,7 @@ struct ByChannel : nn::Module<Float32> {
   }
 };
 
-// Of each step, over all ranks.
+// The losses of each step, over all ranks.
 std::vector<double> losses_by_channel(int ranks, int micro_batches) {
   std::vector<double> losses(3);
   testing::run_ranks(ranks, [&](const Group& world) {

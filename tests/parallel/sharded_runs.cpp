@@ -44,7 +44,7 @@ struct Net : nn::Module<P> {
   }
 };
 
-// An optimizer as users write them: signs of a momentum, which lies in a plane.
+// An optimizer as a user writes it: signs of a momentum, which is a plane.
 template <typename P>
 class Signs final : public optim::Optimizer<P> {
  public:
@@ -300,7 +300,7 @@ void compare_planes(const Group& world, std::vector<std::string>& problems) {
   if (held != all) problems.push_back(fmt::format("planes of {} elements together for {}", held, all));
 }
 
-// The gradients of all ranks, looked at on all ranks.
+// Checks the gradients of all ranks, on all ranks.
 void compare_gathered_gradients(const Group& world, std::vector<std::string>& problems) {
   Large model;
   model.initialize({.seed = 5});
@@ -332,7 +332,7 @@ void compare_choice(const Group& world, std::vector<std::string>& problems) {
   }
 }
 
-// Of buckets, clipping, micro-batches and precisions all combinations, or all pairs of values of two of them.
+// All combinations of buckets, clipping, micro-batches and precisions, or all pairs of values of two of these.
 enum class Settings : std::uint8_t { combined, in_pairs };
 
 std::vector<std::string> find_problems(const Group& world, Settings settings) {

@@ -7,10 +7,10 @@
 
 namespace trireme::tests {
 
-// Trains models with sharded and with replicated steps on all ranks and returns what is wrong on this one. Collective.
+// Trains models with sharded and with replicated steps on all ranks and returns the errors of this one. Collective.
 std::vector<std::string> sharded_step_problems(const Group& world);
 
-// Not with all combinations of settings: for processes, whose collectives take long.
+// Only some combinations of settings: for processes, whose collectives take long.
 std::vector<std::string> sharded_step_problems_in_pairs(const Group& world);
 
 }  // namespace trireme::tests

@@ -54,7 +54,7 @@ std::vector<Layout> layouts_of(int ranks) {
           {.pipeline = 2, .tensor = 2}};
 }
 
-// What goes wrong on this rank.
+// The fault of this rank.
 enum class Fault { none, loss_is_nan, backward_makes_inf, gradient_is_inf };
 
 // The same value, whose gradient is inf.
@@ -69,7 +69,7 @@ Variable<float> with_inf_gradient(const Variable<float>& x) {
 struct FaultyGpt : models::Gpt<Float32> {
   explicit FaultyGpt(const ModelContext& context) : Gpt(small_gpt, context) { initialize({.seed = 7}); }
 
-  // What a step calls of a model: this hides what the GPT has.
+  // The function that a step calls; this one hides the GPT's.
   nn::Residual<Float32> run_layers(const Range& layers, const nn::Residual<Float32>& x, const data::TokenBatch& batch) const {
     nn::Residual<Float32> y = Gpt::run_layers(layers, x, batch);
     const bool before_loss = layers.end + 1 == static_cast<std::int64_t>(num_layers());
@@ -150,7 +150,7 @@ std::string weight_of(const Layout& layout, int rank) {
   return fmt::format("transformer.h.{}.mlp.c_fc.weight", layout.on_first_stage(rank) ? 1 : 2);
 }
 
-// A sharded step renews all values: there the bit is turned over again before each step, as in a bad cell of memory.
+// A sharded step replaces all values, so the bit is flipped again before each step, as in a bad memory cell.
 void expect_bit_found(const Group& world, const Layout& layout, int num_steps, int culprit) {
   const std::string where = fmt::format("{}, {} steps, rank {}", layout.str(), num_steps, culprit);
   constexpr int first_step = 2;
@@ -178,7 +178,7 @@ void expect_bit_found(const Group& world, const Layout& layout, int num_steps, i
   }
 }
 
-// Between steps, each second time; what one rank asks for is told to all.
+// Between steps, every second time; all ranks learn what one rank asks for.
 void expect_bit_found_between_steps(const Group& world, const Layout& layout, int culprit) {
   const std::string where = fmt::format("{}, between steps, rank {}", layout.str(), culprit);
   GptRun run(world, layout, 2);
@@ -194,7 +194,7 @@ void expect_bit_found_between_steps(const Group& world, const Layout& layout, in
   require_contains(where, error.message, "element 1 of");
 }
 
-// The step is refused with what is known of it, then skipped; skipping too often is refused too.
+// The step is an error with its details, then is skipped; too many skipped steps are an error too.
 void expect_skipped(const Group& world, const Layout& layout, Fault fault, int culprit) {
   const bool in_loss = fault == Fault::loss_is_nan;
   const std::string where = fmt::format("{}, {} on rank {}", layout.str(),
@@ -232,7 +232,7 @@ void expect_skipped(const Group& world, const Layout& layout, Fault fault, int c
   good_step(2);
 }
 
-// Running statistics, which the forward pass of the step has changed, are those of before.
+// Running statistics, which the forward pass of the step has changed, are restored.
 void expect_buffers_restored(const Group& world, bool synchronized) {
   struct Net : nn::Module<Float32> {
     nn::BatchNorm1d<Float32> norm{*this, "norm", {.channels = 3}};

@@ -7,7 +7,7 @@
 
 #include "trireme/comm/base/group.hpp"
 
-// Training in which something goes wrong without a word, on meshes that use all ranks of the world.
+// Training with silent faults, on meshes that use all ranks of the world.
 namespace trireme::tests {
 
 struct SilentFault {
@@ -17,10 +17,10 @@ struct SilentFault {
 
 enum class Culprits : std::uint8_t { one, every };  // the ranks of a mesh on which it goes wrong, each in a training of its own
 
-// A bit of one rank's values is turned over. 2, 3, 4, 6 or 8 ranks.
+// A bit of one rank's values is flipped. 2, 3, 4, 6 or 8 ranks.
 std::vector<SilentFault> turned_bits(int ranks, Culprits culprits);
 
-// A loss, or what backward makes of it, is nan or inf on one rank.
+// A loss, or a gradient, is nan or inf on one rank.
 std::vector<SilentFault> steps_that_are_not_finite(int ranks, Culprits culprits);
 
 }  // namespace trireme::tests

@@ -21,7 +21,7 @@ struct Net : nn::Module<Float32> {
   Buffer<float> mean = add_buffer("mean", {2}, 1);
 };
 
-// On one rank.
+// A training on one rank.
 template <typename Body>
 void train(const Body& body) {
   testing::run_ranks(1, [&](const Group& world) {

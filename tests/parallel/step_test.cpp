@@ -99,7 +99,7 @@ There on_device(const Loaded& batch) {
   return {.first_sample = batch.first_sample, .x = Tensor<float>::full({2, 6}, batch.x)};
 }
 
-// What a model says of itself is enough to know where batches go.
+// The model's type tells a step to which device batches go.
 struct Net : nn::Module<Float32> {
   using Device = elsewhere::Device;
 

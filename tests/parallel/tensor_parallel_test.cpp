@@ -73,7 +73,7 @@ void require_near(double had, double wanted, const std::string& what) {
   require(std::abs(had - wanted) <= 1e-12 * (1 + std::abs(wanted)), "{}: {} instead of {}", what, had, wanted);
 }
 
-// Every element that lies here, against the same one of the whole model.
+// Every element on this rank, against the same one of the whole model.
 template <typename Get>
 void require_pieces_near(FlatStore& part, FlatStore& whole, const Get& get) {
   require(part.num_parameters() == whole.num_parameters(), "{} parameters", part.num_parameters());
@@ -113,7 +113,7 @@ void require_as_whole(const Make& make, const std::vector<int>& sizes) {
   }
 }
 
-// A few steps of LAMB, whose norms are those of whole parameters, clipped by a norm of all of them.
+// A few steps of LAMB, which takes norms of whole parameters, clipped by the norm of all.
 std::unique_ptr<models::Gpt<Float64>> trained(const Group& world, const MeshOptions& axes, parallel::Sharding sharding,
                                               std::vector<StepSummary>& summaries) {
   const ProcessMesh mesh(world, axes);

@@ -14,7 +14,7 @@
 #include "trireme/parallel/model_context.hpp"
 #include "trireme/testing/ranks.hpp"
 
-// A GPT whose first and last stage hold the token embedding each.
+// A GPT whose first and last stage both hold the token embedding.
 namespace {
 
 using namespace trireme;
@@ -97,7 +97,7 @@ std::vector<std::string> errors_of(int ranks, const std::function<void(const Gro
 
 }  // namespace
 
-// How far the sums of the stages have come when it is given up depends on time.
+// The progress of the stages' sums when the step is given up depends on timing.
 TEST_CASE("a step of a pipeline with a tied weight can be given up") {
   for (const parallel::Sharding sharding : {parallel::Sharding::none, parallel::Sharding::optimizer}) {
     std::vector<double> losses[2];

@@ -1,5 +1,5 @@
-// A U-Net that finds regions of images (Ronneberger et al. 2015, arXiv 1505.04597), without kinks at which rounding would
-// decide. unet.py is the same in PyTorch.
+// A U-Net that finds regions of images (Ronneberger et al. 2015, arXiv 1505.04597), with smooth activations, so that rounding
+// does not decide a ReLU. unet.py is the same in PyTorch.
 #include "ports.hpp"
 using namespace trireme;
 

@@ -1,4 +1,4 @@
-// A stack of gated, dilated, causal convolutions (van den Oord et al. 2016, arXiv 1609.03499) that says how a sound goes on.
+// A stack of gated, dilated, causal convolutions (van den Oord et al. 2016, arXiv 1609.03499) that continues a sound.
 // wavenet.py is the same in PyTorch.
 #include "ports.hpp"
 using namespace trireme;

@@ -1,4 +1,4 @@
-// Texts as NumPy 2.4 prints the same elements, but for lines of 80 characters and the type behind them.
+// Texts as NumPy 2.4 prints the same elements, except for lines of 80 characters and the type at the end.
 #include "trireme/tensor/print.hpp"
 
 #include <fmt/format.h>

@@ -18,7 +18,7 @@ namespace {
 
 const Tokenizer bytes = Tokenizer::bytes();
 
-// What is learnt in brackets; \0 as $.
+// The text with learnt parts in brackets and \0 as $.
 std::string marked(const char* name, const std::vector<Message>& messages) {
   const auto chat = ChatTemplate(name, bytes, tokenizers::text_marks(bytes, "")).encode(messages);
   std::string text;
@@ -167,7 +167,7 @@ TEST_CASE("a template is known by its whole text, however it is spelled") {
               "{% if system is defined %}{{ system }}{% endif %}{% for m in messages %}{% set content = m['content'] %}"
               "{% if m['role'] == 'user' %}{{ '<|im_start|>user\\n' + content + '<|im_end|>\\n<|im_start|>assistant\\n' }}"
               "{% elif m['role'] == 'assistant' %}{{ content + '<|im_end|>' + '\\n' }}{% endif %}{% endfor %}") == "none");
-  // What is none of Jinja, or more than is read here.
+  // Texts that are not Jinja, or Jinja that is not supported here.
   for (const char* const text :
        {"{% for m in messages %}", "{{ '<|im_start|>", "{% endfor %}", "{% if %}", "{% macro a() %}{% endmacro %}",
         "{% raw %}{{ x }}{% endraw %}", "{{ '\\u0041' }}", "{%+ if x %}{% endif %}", "{#", "{", "{{ }}"}) {

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
-// Of three letters, "ab" and "abc", with two tokens that are added.
+// A vocabulary of three letters, "ab" and "abc", with two added tokens.
 json small() {
   return json::parse(R"({
     "added_tokens": [{"id": 5, "content": "<s>", "special": true, "normalized": false},
@@ -42,7 +42,7 @@ json small() {
   })");
 }
 
-// The same, of words that begin with "_" for a space.
+// The same, for words that begin with "_" for a space.
 json of_words() {
   json file = small();
   file["normalizer"] = json::parse(R"({"type": "Replace", "pattern": {"String": " "}, "content": "_"})");
@@ -57,7 +57,7 @@ Tokenizer read(const json& file) {
   return tokenizers::read_tokenizer(folder.path());
 }
 
-// What the error says of a file with one change.
+// The error message for a file with one change.
 std::string refusal(const std::string& pointer, const json& value) {
   json file = small();
   file[json::json_pointer(pointer)] = value;
@@ -246,7 +246,7 @@ TEST_CASE("a tokenizer that is not known is told by its file") {
     CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path()), ContainsSubstring(name));
     fs::remove(folder.path() / name);
   }
-  // What Meta calls a model: the first lines of a file of tiktoken.
+  // Meta's tokenizer.model of Llama 3: the first lines of a tiktoken file.
   write(folder.path() / "tokenizer.model", "IQ== 0\nIg== 1\n");
   CHECK(tokenizers::has_tokenizer(folder.path()));
   CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path()), ContainsSubstring("a file of tiktoken") &&
@@ -268,7 +268,7 @@ TEST_CASE("tokens that a folder adds to vocab.json and vocab.txt are found") {
   CHECK(read_folder().encode("a<x>b<|im_end|>") == Numbers{0, 26, 1, 27});
   CHECK(read_folder().vocabulary_size() == 28);
   CHECK(read_folder().decode(Numbers{0, 26, 27}, {.skip_special_tokens = true}) == "a<x>");
-  // What tokenizer_config.json says counts alone.
+  // Only tokenizer_config.json counts where it has added tokens.
   write(folder.path() / "tokenizer_config.json",
         R"({"added_tokens_decoder": {"30": {"content": "<y>", "lstrip": true, "special": true, "normalized": false}}})");
   CHECK(read_folder().encode("a <y>b") == Numbers{0, 30, 1});

@@ -89,13 +89,13 @@ TEST_CASE("tokens that a folder adds to a model of sentencepiece are found") {
     CHECK(added.find("<|end|>") == first + 1);
     CHECK(added.encode_with_offsets("<|start|>user").offsets[0].end == 9);
     CHECK(added.encode("<|start|> user<|end|>") == added.encode("<|start|>user<|end|>"));  // one space, as before a text
-    // Where an added token begins no text, no space stands before what follows.
+    // Where an added token does not start a new word, no space is put before the following text.
     config(R"({"legacy": false})");
     const Numbers bare = read_folder().encode("<|start|>user");
     CHECK(read_folder().decode(bare) == "<|start|>user");
     CHECK(added.decode(joined({first}, word, first + 1)) == "<|start|> user<|end|>");
     CHECK(read_folder().encode("user") == word);
-    // What tokenizer_config.json says counts alone, also of pieces.
+    // Only tokenizer_config.json counts where it has added tokens, also for pieces.
     config(R"({"legacy": true, "added_tokens_decoder": {"5": {"content": "<five>", "special": true}}})");
     CHECK(read_folder().encode("<five>") == Numbers{5});
     CHECK(read_folder().spelling(5) == "<five>");

@@ -169,7 +169,7 @@ TEST_CASE("signs begin parts, each or the first of a run") {
 }
 
 TEST_CASE("texts are rewritten, however long their parts are") {
-  // Words of 0 to 40 bytes, so that some are short, some at the text's end, and the result outgrows its first room.
+  // Words of 0 to 40 bytes, so that some are short, some at the text's end, and the result outgrows its first allocation.
   for (const std::string instead : {"", "_", "<>", "<=>", "<==>", "<==================>"}) {
     std::string text, expected;
     for (std::size_t length = 0; length <= 40; ++length) {
@@ -209,7 +209,7 @@ TEST_CASE("short and long words are merged alike, the lowest rank first, the lef
   CHECK(merged({1, 1, 1, 1}) == Numbers{3});
   CHECK(merged({4, 4}) == Numbers{4, 4});
   CHECK(merged({}).empty());
-  // 64 symbols are the most of a short word: parts that nothing joins are merged as each for itself.
+  // A short word has at most 64 symbols. Parts that no merge joins are merged as if each was alone.
   const Numbers part{1, 1, 1, 4, 1, 1, 4, 4, 1};
   const Numbers merged_part = merged(part);
   Numbers many, expected;

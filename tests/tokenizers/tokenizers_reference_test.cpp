@@ -59,7 +59,7 @@ TEST_CASE("files of tokenizers give its tokens, offsets and texts") {
         CHECK(tokenizer.decode(wanted, {.skip_special_tokens = true}) == result.at("decoded"));
         REQUIRE(encoding.offsets.size() == wanted.size());
         if (!result.contains("offsets")) continue;
-        // A token that takes no bytes has no place of its own.
+        // A token without bytes has no place of its own.
         const std::vector<std::int64_t> found = flat(encoding.offsets), places = result.at("offsets");
         for (std::size_t token = 0; token < wanted.size(); ++token) {
           CAPTURE(token);
@@ -172,7 +172,7 @@ TEST_CASE("each character of a run that a normal form changes has its own offset
         Ranges{{0, 3}, {3, 6}, {6, 9}, {6, 9}, {9, 12}, {9, 12}});
   CHECK(offsets("NFD", {"e", "\u0300", "\u0301"}, "\u00e9\u0301\u00e8") == Ranges{{0, 2}, {0, 2}, {2, 4}, {4, 6}, {4, 6}});
   CHECK(offsets("NFD", {"\u0308", "\u0301", "a"}, "\u0344a") == Ranges{{0, 2}, {0, 2}, {2, 3}});
-  // What joins goes on with what is before it.
+  // A character that composes with the one before it shares its offsets.
   CHECK(offsets("NFC", {"\uac01", "\u11a8"}, "\u1100\u1161\u11a8\u11a8") == Ranges{{0, 9}, {9, 12}});
   CHECK(offsets("NFKC", {"\uac00", "\u1100"}, "\u1100\uffc2\u1100") == Ranges{{0, 6}, {6, 9}});  // a vowel of half the width
 }

@@ -62,7 +62,7 @@ struct SmallGpt {
   }
 };
 
-// What import says to a file; that no directory is left by a refusal.
+// The error of an import. Checks that a refused import leaves no directory.
 std::string refusal(const SmallGpt& gpt, DType dtype = DType::float32) {
   const tests::TemporaryFolder folder;
   const std::string file = gpt.write(folder.path() / "gpt", dtype);
@@ -102,7 +102,7 @@ std::string again(const std::string& file, const std::filesystem::path& folder) 
   return exported;
 }
 
-// What an action prints.
+// The output of an action.
 std::string output_of(const std::filesystem::path& file, const std::function<void()>& action) {
   std::fflush(stdout);
   const int before = dup(STDOUT_FILENO);

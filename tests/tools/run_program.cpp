@@ -17,7 +17,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/files/run_status.hpp"
 
-// A job that behaves as a trainer does, without training: for the tests of trireme-run.
+// A job that behaves as a trainer without training, for the tests of trireme-run.
 //   run_program --checkpoint-dir DIR STEPS INTERVAL STEP_MS [FAULT STEP TIMES]
 // Each step is one collective; every INTERVAL steps rank 0 commits a checkpoint. FAULT, of the last rank, happens after step
 // STEP, 0 for before the first, in the first TIMES starts. DIR/log has a line for each start and each step, once it is saved,

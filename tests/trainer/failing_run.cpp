@@ -1,4 +1,4 @@
-// A training program that goes wrong where it is told to: failing_run CASE FOLDER. See run_failures_test.
+// A training program that fails at a given place: failing_run CASE FOLDER. See run_failures_test.
 
 #include <csignal>
 #include <limits>

@@ -1,5 +1,5 @@
-// Every pair of what may differ when a training by fit() is started twice, against one rank that trains the same, and against
-// what its validations, its patience and its length make of it.
+// Every pair of differences between two starts of a training by fit(), against the same training on one rank, and against the
+// result that follows from its validations, its patience and its length.
 #include <fmt/format.h>
 
 #include <array>
@@ -97,13 +97,13 @@ class Points {
   std::int64_t begin_, count_;
 };
 
-// What a validation gives after so many steps.
+// The result of a validation after this many steps.
 double validation_after(std::int64_t steps) {
   constexpr std::array<double, 10> results{5, 3, 4, 3.5, 2, 2.5, 2.6, 2.7, 2.8, 2.9};  // every second step
   return results.at(static_cast<std::size_t>(steps / 2 - 1));
 }
 
-// What one start is given.
+// The settings of one start.
 struct Start {
   Amount until;
   std::int64_t begin = 0, count = 60;  // of the points
@@ -144,7 +144,7 @@ struct Progress {
   }
 };
 
-// By the rules alone.
+// The expected progress, computed from the rules alone.
 void follow(const Start& start, Progress& progress) {
   const auto* epochs = std::get_if<Epochs>(&start.until);
   const std::int64_t total = epochs != nullptr ? std::llround(epochs->count * static_cast<double>(start.count) / batch_size)

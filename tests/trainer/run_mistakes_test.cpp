@@ -18,7 +18,7 @@
 #include "trireme/trainer/fit.hpp"
 #include "trireme/trainer/run.hpp"
 
-// What people do to a run without meaning harm: each is told in time, or works.
+// Common mistakes of users with a run: each gives an error in time, or works.
 
 using namespace trireme;
 using namespace trireme::test;

@@ -1,4 +1,4 @@
-// What a run leaves behind: a record of how it was started, and its process as it was.
+// After a run: the record of how it was started, and the unchanged process.
 
 #include <algorithm>
 #include <csignal>

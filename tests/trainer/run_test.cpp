@@ -56,7 +56,7 @@ std::vector<float> trained_by_run(const Group& world, const Options& options) {
   return values_of(net);
 }
 
-// The loop that docs show, with the defaults of Options.
+// The loop of the pages in docs, with the defaults of Options.
 std::vector<float> trained_by_hand(const Group& world, std::int64_t batch_size, std::int64_t micro_batch_size,
                                    std::int64_t steps, double clip_value = 0) {
   const ProcessMesh mesh(world);

@@ -25,7 +25,7 @@ bool has_own_stack(int signal) {
 
 }  // namespace
 
-// Kernels of oneDNN use the stack pointer for other things: a handler on the thread's own stack writes into the heap then.
+// Kernels of oneDNN use the stack pointer for other purposes: a handler on the thread's own stack would write into the heap.
 TEST_CASE("handlers of signals run on a stack of their own, in each thread that listens") {
   const auto listen = [] {
     trainer::listen_for_signals();

@@ -24,7 +24,7 @@ struct PointBatch {
   std::int64_t first_sample;
 };
 
-// Points of the plane in three classes: a function of their number.
+// Points of the plane in three classes; a point depends only on its number.
 inline PointBatch points(const std::vector<std::int64_t>& numbers, std::int64_t first_sample) {
   const auto rows = static_cast<std::int64_t>(numbers.size());
   PointBatch batch{Tensor<float>({rows, 2}), Tensor<std::int32_t>({rows}), first_sample};
@@ -64,7 +64,7 @@ class PointLoader {
   data::BatchShare share_;
 };
 
-// The points after those that are trained on.
+// The points after the training points.
 struct TestPoints {
   std::int64_t count = 50;
 

@@ -1,4 +1,4 @@
-// What a program loads: it trains with a trireme of its own.
+// A plugin that a program loads: it trains with its own version of Trireme.
 
 #include <exception>
 #include <string>
@@ -42,7 +42,7 @@ SHOWN int headers_minor() { return TRIREME_VERSION_MINOR; }
 SHOWN const char* library_version() { return version().data(); }
 SHOWN double trained_loss() { return loss_after(20); }
 
-// An error of the library is caught as one, by the type that this plugin's headers have.
+// Catches an error of the library by the type of this plugin's headers.
 SHOWN bool error_is_caught() {
   try {
     Tensor<float>::from({2, 2}, {1, 2, 3});

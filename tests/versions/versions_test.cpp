@@ -33,7 +33,7 @@ void expect(bool is_so, const Plugin& plugin, const std::string& what) {
 }  // namespace
 
 int main() {
-  // What static plugins have of the library is theirs even where all others would see it.
+  // Static plugins keep their own library even with RTLD_GLOBAL.
   std::vector<Plugin> plugins{{plugin_this_SHARED, NUMBER_THIS, RTLD_LOCAL},
                               {plugin_next_SHARED, NUMBER_NEXT, RTLD_LOCAL},
                               {plugin_this_STATIC, NUMBER_THIS, RTLD_GLOBAL},
