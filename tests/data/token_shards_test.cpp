@@ -92,7 +92,7 @@ TEST_CASE("files that are no token shards are refused, and broken ones where the
   TokenShards({file}).verify();
   TokenShards({file}).check_vocabulary(4);  // whose metadata do not tell the largest token
   CHECK_THROWS_AS(TokenShards({file}).check_vocabulary(3), Error);
-  refuses({tensor("tokens", tokens), tensor("document_ends", good)}, {});
+  refuses({tensor("tokens", tokens), tensor("document_ends", good)}, {});  // no format
   refuses({tensor("tokens", tokens)}, metadata);
   refuses({tensor("document_ends", good)}, metadata);
   refuses({tensor("tokens", wide), tensor("document_ends", good)}, metadata);  // int32

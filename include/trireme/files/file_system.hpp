@@ -33,6 +33,12 @@ class InputFile {
   // empty file.
   virtual std::shared_ptr<const std::byte> map() const;
 
+  // Whether map() reads from the disk when the memory is touched, so that a large file need not fit memory.
+  virtual bool maps_from_disk() const { return false; }
+
+  // A text that changes whenever the content does, such as an ETag. Empty: nobody knows.
+  virtual std::string version() const { return {}; }
+
   std::string content() const;  // the whole file
 };
 

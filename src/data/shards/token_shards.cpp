@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <limits>
+#include <mutex>
 #include <utility>
 
 #include "trireme/core/error.hpp"
@@ -41,26 +42,57 @@ void widen(const std::byte* __restrict narrow, std::span<std::int32_t> wide) {
   }
 }
 
-// The elements of a tensor with one dimension, read from a mapped file or in parts.
+// A file of this machine is mapped when it is opened, one that is fetched to the disk when its tokens are read.
+class ShardFile {
+ public:
+  explicit ShardFile(const Location& location) : file_(open_file(location)), is_local_(location.is_file_path()) {}
+
+  bool is_local() const { return is_local_; }
+  void read_at(std::span<std::byte> into, std::uint64_t offset) const { file_->read_at(into, offset); }
+  const std::byte* mapped() const {  // null: it is read in parts
+    if (!file_->maps_from_disk()) return nullptr;
+    std::call_once(once_, [this] { mapped_ = file_->map(); });
+    return mapped_.get();
+  }
+
+ private:
+  std::unique_ptr<InputFile> file_;
+  bool is_local_;
+  mutable std::once_flag once_;
+  mutable std::shared_ptr<const std::byte> mapped_;
+};
+
+// The elements of a tensor with one dimension. `is_short`: of a file elsewhere all are read at once, when the first is wanted.
 class Column {
  public:
-  Column() = default;
-  Column(const SafetensorsEntry& entry, std::shared_ptr<const std::byte> mapped, const InputFile* file)
-      : dtype_(entry.dtype), size_(entry.shape.numel()), begin_(entry.begin), mapped_(std::move(mapped)), file_(file) {}
+  Column(const SafetensorsEntry& entry, const ShardFile& file, bool is_short)
+      : element_(size_of(entry.dtype)), size_(entry.shape.numel()), begin_(entry.begin), file_(&file), is_short_(is_short) {}
 
   std::int64_t size() const { return size_; }
 
+  // Null: the elements are read in parts.
+  const std::byte* memory(std::int64_t first) const {
+    const std::uint64_t offset = static_cast<std::uint64_t>(first) * element_;
+    if (is_short_ && !file_->is_local()) {
+      std::call_once(once_, [this] {
+        std::vector<std::byte> all(static_cast<std::size_t>(size_) * element_);
+        file_->read_at(all, begin_);
+        all_ = std::move(all);
+      });
+      return all_.data() + offset;
+    }
+    const std::byte* const mapped = file_->mapped();
+    return mapped == nullptr ? nullptr : mapped + begin_ + offset;
+  }
+
   // The caller has checked that they are there.
   void read(std::int64_t first, std::span<std::byte> into) const {
-    const std::uint64_t offset = begin_ + static_cast<std::uint64_t>(first) * size_of(dtype_);
-    if (mapped_) {
-      std::memcpy(into.data(), mapped_.get() + offset, into.size());
-    } else if (!into.empty()) {
-      file_->read_at(into, offset);
+    if (into.empty()) return;
+    if (const std::byte* const from = memory(first)) {
+      std::memcpy(into.data(), from, into.size());
+    } else {
+      file_->read_at(into, begin_ + static_cast<std::uint64_t>(first) * element_);
     }
-  }
-  const std::byte* mapped(std::int64_t first) const {  // null: it is read in parts
-    return mapped_ ? mapped_.get() + begin_ + static_cast<std::uint64_t>(first) * size_of(dtype_) : nullptr;
   }
   template <typename T>
   T at(std::int64_t index) const {
@@ -68,37 +100,48 @@ class Column {
     read(index, std::as_writable_bytes(std::span(&value, 1)));
     return value;
   }
+  // The same without the others.
+  template <typename T>
+  T last() const {
+    T value{};
+    file_->read_at(std::as_writable_bytes(std::span(&value, 1)), begin_ + static_cast<std::uint64_t>(size_ - 1) * element_);
+    return value;
+  }
 
  private:
-  DType dtype_ = DType::uint8;
-  std::int64_t size_ = 0;
-  std::uint64_t begin_ = 0;
-  std::shared_ptr<const std::byte> mapped_;
-  const InputFile* file_ = nullptr;
+  std::size_t element_;  // bytes
+  std::int64_t size_;
+  std::uint64_t begin_;
+  const ShardFile* file_;
+  bool is_short_;
+  mutable std::once_flag once_;
+  mutable std::vector<std::byte> all_;
 };
 
 }  // namespace
 
 class TokenShards::Shard {
  public:
-  explicit Shard(const Location& location) : header_(location), file_(open_file(location)) {
-    const SafetensorsMetadata& metadata = header_.metadata();
-    const auto format = metadata.find(std::string(format_key));
-    if (format == metadata.end() || format->second != format_name) {
+  explicit Shard(const Location& location)
+      : header_(location),
+        file_(location),
+        tokens_(entry(tokens_name, {DType::uint16, DType::uint32}), file_, false),
+        ends_(entry(ends_name, {DType::int64, DType::int64}), file_, true),
+        is_wide_(header_.at(tokens_name).dtype == DType::uint32) {
+    const auto format = metadata().find(std::string(format_key));
+    if (format == metadata().end() || format->second != format_name) {
       refuse_shard(location,
                    fmt::format("the file is no token shard: its metadata does not say {{\"format\": \"{}\"}}", format_name), {},
                    "trireme-data tokenize makes token shards of texts");
     }
-    if (location.is_file_path()) mapped_ = file_->map();
-    tokens_ = column(tokens_name, {DType::uint16, DType::uint32});
-    is_wide_ = header_.at(tokens_name).dtype == DType::uint32;
-    ends_ = column(ends_name, {DType::int64, DType::int64});
-    if (header_.find(sources_name) != nullptr) sources_ = column(sources_name, {DType::int32, DType::int32});
-    if (sources_.size() != 0 && sources_.size() != ends_.size()) {
-      refuse_shard(location, fmt::format("{} sources of {} documents", sources_.size(), ends_.size()), sources_name);
+    if (header_.find(sources_name) != nullptr) {
+      sources_.emplace(entry(sources_name, {DType::int32, DType::int32}), file_, true);
+      if (sources_->size() != ends_.size()) {
+        refuse_shard(location, fmt::format("{} sources of {} documents", sources_->size(), ends_.size()), sources_name);
+      }
     }
     if (ends_.size() == 0) refuse_shard(location, "the shard has no document", ends_name);
-    if (const auto last = ends_.at<std::int64_t>(ends_.size() - 1); last != tokens_.size()) {
+    if (const auto last = ends_.last<std::int64_t>(); last != tokens_.size()) {
       refuse_shard(location, fmt::format("the last document ends at {}, but there are {} tokens", last, tokens_.size()),
                    ends_name);
     }
@@ -117,7 +160,7 @@ class TokenShards::Shard {
     return {ends[0], ends[1]};
   }
 
-  std::int32_t source_of(std::int64_t document) const { return sources_.size() == 0 ? 0 : sources_.at<std::int32_t>(document); }
+  std::int32_t source_of(std::int64_t document) const { return sources_ ? sources_->at<std::int32_t>(document) : 0; }
 
   void read(std::int64_t first, std::span<std::int32_t> into) const {
     if (is_wide_) {
@@ -128,8 +171,8 @@ class TokenShards::Shard {
       }
       return;
     }
-    if (const std::byte* const mapped = tokens_.mapped(first)) {
-      widen(mapped, into);
+    if (const std::byte* const memory = tokens_.memory(first)) {
+      widen(memory, into);
       return;
     }
     std::vector<std::byte> narrow(into.size() * sizeof(std::uint16_t));
@@ -161,20 +204,20 @@ class TokenShards::Shard {
   }
 
  private:
-  Column column(std::string_view name, std::array<DType, 2> dtypes) const {
-    const SafetensorsEntry* const entry = header_.find(name);
-    if (entry == nullptr) refuse_shard(location(), "the token shard lacks a tensor", name);
-    if (std::ranges::find(dtypes, entry->dtype) == dtypes.end()) {
+  const SafetensorsEntry& entry(std::string_view name, std::array<DType, 2> dtypes) const {
+    const SafetensorsEntry* const found = header_.find(name);
+    if (found == nullptr) refuse_shard(location(), "the token shard lacks a tensor", name);
+    if (std::ranges::find(dtypes, found->dtype) == dtypes.end()) {
       refuse_shard(location(),
-                   fmt::format("the tensor is of {}, not of {}{}", name_of(entry->dtype), name_of(dtypes[0]),
+                   fmt::format("the tensor is of {}, not of {}{}", name_of(found->dtype), name_of(dtypes[0]),
                                dtypes[0] == dtypes[1] ? "" : fmt::format(" or {}", name_of(dtypes[1]))),
                    name);
     }
-    if (entry->shape.size() != 1) {
-      refuse_shard(location(), fmt::format("the tensor's shape is {}, where one dimension is wanted", entry->shape.str()),
+    if (found->shape.size() != 1) {
+      refuse_shard(location(), fmt::format("the tensor's shape is {}, where one dimension is wanted", found->shape.str()),
                    name);
     }
-    return {*entry, mapped_, file_.get()};
+    return *found;
   }
 
   void check_document(std::int64_t document, std::int64_t begin, std::int64_t end) const {
@@ -185,10 +228,10 @@ class TokenShards::Shard {
   }
 
   SafetensorsFile header_;
-  std::unique_ptr<InputFile> file_;
-  std::shared_ptr<const std::byte> mapped_;
-  Column tokens_, ends_, sources_;
-  bool is_wide_ = false;
+  ShardFile file_;
+  Column tokens_, ends_;
+  std::optional<Column> sources_;
+  bool is_wide_;
 };
 
 TokenShards::TokenShards(const std::vector<Location>& files) {
