@@ -1,4 +1,4 @@
-"""Plants what scripts/check-layers must find, one violation at a time."""
+"""Makes violations that scripts/check-layers must find, one at a time."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""Runs scripts/tests-of in a small checkout, whose build folder says what ninja and ctest are told."""
+"""Runs scripts/tests-of in a small checkout with a build folder that has the files of ninja and ctest."""
 
 import pathlib
 import subprocess
