@@ -179,7 +179,7 @@ exec {self.folder}/eager "$@"
             self.assertIn("no space left", shown)
             self.assertIn("was ended by SIGSEGV", shown)
             self.assertIn("ouch", shown)
-        self.assertIn("allreduce is not there: build it", text)
+        self.assertIn("allreduce is missing: build it", text)
         self.assertIn("| LSTM beside oneDNN's |", text)
 
     def test_who_interrupts_it_keeps_what_was_measured(self):
