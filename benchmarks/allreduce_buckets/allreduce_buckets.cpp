@@ -69,7 +69,7 @@ int main(int argc, char** argv) {
   command.option("--progress", options.report.progress, "between nodes: thread or cooperative");
   command.option("--compress", options.sweep.hooks, "compressions to try with each size: fp16, bf16, int8, topk:R, powersgd:R");
   command.flag("--tuned", options.tuned, "instead of the sweep: DataParallel with each size, its default, its tuner");
-  command.option("--bucket-profile", options.profile, "file for the tuner's buckets: read if it exists, else written");
+  command.option("--bucket-profile", options.profile, "file for the tuner's buckets: read if it fits, else written");
   command.needs("--bucket-profile", "--tuned");
   command.flag("--ready-order", options.ready_order,
                "instead of the sweep: two orders of reductions, for a model with two branches");
