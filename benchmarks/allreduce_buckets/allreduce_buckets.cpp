@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   Options options;
   CommandLine command("Sweeps the sizes of gradient buckets and recommends one");
   command.option("--model", options.report.model, "whose gradients", gradient_set_names());
-  command.option("--parameters", options.parameters, "in place of a model: so many, in 64 equal gradients");
+  command.option("--parameters", options.parameters, "instead of a model: this many, in 64 equal gradients");
   command.option("--bucket-mb", options.sweep.bucket_mib, "sizes in MiB, 0 for one bucket", not_negative);
   command.option("--backward-ms", options.backward_ms, "length of the simulated backward pass; default: that of the reduction",
                  not_negative);
@@ -68,11 +68,11 @@ int main(int argc, char** argv) {
                  "between nodes: automatic, all_pairs, direct, ring, halving_doubling");
   command.option("--progress", options.report.progress, "between nodes: thread or cooperative");
   command.option("--compress", options.sweep.hooks, "compressions to try with each size: fp16, bf16, int8, topk:R, powersgd:R");
-  command.flag("--tuned", options.tuned, "in place of the sweep: DataParallel with each size, its default, its tuner");
-  command.option("--bucket-profile", options.profile, "file where the tuner finds or leaves its buckets");
+  command.flag("--tuned", options.tuned, "instead of the sweep: DataParallel with each size, its default, its tuner");
+  command.option("--bucket-profile", options.profile, "file for the tuner's buckets: read if it fits, else written");
   command.needs("--bucket-profile", "--tuned");
   command.flag("--ready-order", options.ready_order,
-               "in place of the sweep: what the order of reductions does with two branches");
+               "instead of the sweep: two orders of reductions, for a model with two branches");
   command.excludes("--ready-order", "--tuned");
   command.option("--rounds", options.sweep.rounds, "interleaved measurements of each size", {.least = 1, .most = 1000});
   command.option("--json", options.report.json, "write the figures here");

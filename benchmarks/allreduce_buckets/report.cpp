@@ -41,7 +41,7 @@ std::vector<std::string> warnings(const Sweep& sweep, const Recommendation& reco
   std::vector<std::string> texts;
   if (sweep.shares_cores) {
     texts.emplace_back(
-        "there are more ranks than cores: they wait for each other's time slices, and no time here is that of training");
+        "there are more ranks than cores: they wait for each other's time slices, so no time here is that of training");
   }
   constexpr double much = 0.03;
   if (recommendation.noise > much) {

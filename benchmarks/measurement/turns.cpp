@@ -29,5 +29,5 @@ int take_turns(int rank, const std::string& folder, const std::function<std::opt
 }
 
 void refuse_turn(const std::string& name) {
-  throw Error({.code = ErrorCode::invalid_argument, .message = fmt::format("this program measures no \"{}\"", name)});
+  throw Error({.code = ErrorCode::invalid_argument, .message = fmt::format("this program has no measurement \"{}\"", name)});
 }

@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
   command.options_of(options.model);
   command.option("--batch", options.batch, "sequences of one rank");
   command.option("--bucket-mb", options.bucket_mb, "bucket sizes in MiB");
-  command.option("--rounds", options.rounds, "steps of each kind, of which the median counts");
+  command.option("--rounds", options.rounds, "steps of each kind; the result is their median");
   command.option("--threads", options.threads, "threads of one rank");
   command.option("--json", options.json, "write the figures here");
   if (const auto code = command.parse(argc, argv)) return *code;

@@ -28,7 +28,7 @@ def start():
         sys.stderr.write("skipped: torch finds no NVIDIA GPU\n")
         sys.exit(77)
     if torch.__version__ < "2.5":
-        sys.exit(f"error: torch is {torch.__version__}, but before 2.5 blocks that share code are compiled one by one")
+        sys.exit(f"error: torch is {torch.__version__}, but versions before 2.5 compile blocks that share code one by one")
     torch.manual_seed(1)
     torch.set_float32_matmul_precision("high")
     torch.backends.cudnn.benchmark = True

@@ -129,7 +129,7 @@ int main(int argc, char** argv) {
   command.option("--batches", batches, "sequences or images in a step");
   command.option("--isa", isa, "the instruction set of all ways and of the peak: else the processor's best",
                  {"avx2", "avx512"});
-  command.option("--seconds", settings.least_seconds, "of measuring each shape, at least");
+  command.option("--seconds", settings.least_seconds, "the least time to measure each shape");
   command.option("--most", settings.most_operations, "GFLOP of a shape; larger ones are left out");
   command.option("--blas", blas_files, "libraries with cblas_sgemm; the first that can be loaded is measured");
   command.option("--json", json_path, "write the shares here");

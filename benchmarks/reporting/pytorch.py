@@ -140,5 +140,5 @@ def fastest(torches: List[Torch], peer: Peer, request, environment, deadline):
         raise
     if best is None:
         reasons = "; ".join(f"{trial['way']}: {trial['why']}" for trial in trials)
-        raise Failure(f"no way of PyTorch could be timed: {reasons}", output)
+        raise Failure(f"no variant of PyTorch could be timed: {reasons}", output)
     return best, best_label, trials

@@ -19,7 +19,7 @@ class Context:
     def command(self, comparison, **values):
         program = self.programs / comparison.program
         if not program.exists():
-            raise Failure(f"{program} is not there: build it with cmake --build --preset release")
+            raise Failure(f"{program} is missing: build it with cmake --build --preset release")
         values = {"pairs": self.pairs, "folder": self.folder, **values}
         arguments = [argument.format(**values) for argument in comparison.arguments]
         return Command(under_mpirun(comparison.ranks, [str(program), *arguments]), self.environment)

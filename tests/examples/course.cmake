@@ -1,7 +1,7 @@
-# The programs of the course, each on as many ranks as it is for; what they print at their end is the same for any number.
+# The programs of the course, on the numbers of ranks that each is for; they print the same results for any number.
 set(course_folder ${CMAKE_CURRENT_BINARY_DIR}/course)
 
-# trireme_course_test(NAME RANKS count... PRINTS regex [ARGS arg...]): runs in the repository's folder, as people do.
+# trireme_course_test(NAME RANKS count... PRINTS regex [ARGS arg...]): runs in the repository's folder, as users do.
 function(trireme_course_test name)
   cmake_parse_arguments(TEST "" "PRINTS" "RANKS;ARGS" ${ARGN})
   trireme_mpi_runs(${name} RANKS ${TEST_RANKS} TIMEOUT 60 ARGS ${TEST_ARGS})
@@ -31,7 +31,7 @@ trireme_course_test(11_transfer_learning RANKS 1 2 PRINTS "with a frozen backbon
 trireme_course_test(12_inside_mpi_program RANKS 1 2 PRINTS "the surrogate is ready, loss below 0\\.01")
 set_tests_properties(06_loop_by_hand_1 PROPERTIES FIXTURES_REQUIRED course)
 
-# What the first run has saved the second goes on from, on more ranks, and then another program reads it.
+# The second run continues from the checkpoint of the first, on more ranks; then another program reads it.
 set(kept ${course_folder}/checkpoints)
 trireme_course_test(05_checkpoints RANKS 2 PRINTS "best_validation_loss 0\\." ARGS --checkpoint-dir ${kept} --epochs 2)
 add_test(NAME 05_checkpoints_again

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether the programs of the course stay short: 60 lines, those of newcomers 45, and what PyTorch needs is 1.2 times as long."""
+"""Checks that the programs of the course are short: at most 60 lines, the first ones 45, and at most 1.2 times the PyTorch program."""
 import sys
 from pathlib import Path
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whether the C++ of docs/from_pytorch.md is what from_pytorch_test.cpp compiles, and README's program that of the course;
---update writes it there."""
+"""Checks that the C++ of docs/from_pytorch.md is that of from_pytorch_test.cpp, and README's program is that of the course;
+--update copies them into the pages."""
 import re
 import sys
 import textwrap

@@ -1,4 +1,4 @@
-"""Reads the file that safetensors_python_test.cpp wrote with the package of the format's authors."""
+"""Reads the file that safetensors_python_test.cpp wrote, with the safetensors package of Hugging Face."""
 
 import sys
 

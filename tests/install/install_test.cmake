@@ -1,6 +1,6 @@
 # cmake -D BUILD=... -D SOURCE=... -D VERSION=... -D GENERATOR=... -D FOLDER=... -P install_test.cmake: installs the build BUILD of
-# SOURCE below FOLDER, builds its first example and own_*.cpp against what was installed, and runs them. Then which version
-# is found, and what the project is within another one.
+# SOURCE below FOLDER, builds its first example and own_*.cpp against the installed library, and runs them. Then checks which
+# version is found, and the project inside another one.
 file(REMOVE_RECURSE ${FOLDER})
 set(example ${SOURCE}/examples/01_first_model.cpp)
 
@@ -8,7 +8,7 @@ function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-# configure(RESULT FOLDER OPTION...): whether the user's project finds what it asks for, and where.
+# configure(RESULT FOLDER OPTION...): whether the user's project finds the version that it asks for, and where.
 function(configure result folder)
   execute_process(COMMAND ${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LIST_DIR} -B ${FOLDER}/${folder} -D CMAKE_BUILD_TYPE=Release
                           -D TRIREME_EXAMPLE=${example} ${ARGN} COMMAND_ECHO STDOUT OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE code)
@@ -20,7 +20,7 @@ function(configure result folder)
   set(${result} "${found}" PARENT_SCOPE)
 endfunction()
 
-# expect(TEXT PATTERN): the text matches it.
+# expect(TEXT PATTERN): checks that the text matches the pattern.
 function(expect text pattern)
   if(NOT text MATCHES "${pattern}")
     message(FATAL_ERROR "expected ${pattern}, got: ${text}")
@@ -49,13 +49,13 @@ foreach(installed IN ITEMS LICENSE README.md deploy/openmpi deploy/slurm/train.s
 endforeach()
 run(${prefix}/share/trireme/deploy/openmpi true)
 
-# A package of Debian, by what it needs to know alone: packing takes minutes.
+# Checks only the settings of the Debian package, since packing takes minutes.
 file(READ ${BUILD}/CPackConfig.cmake package)
 foreach(needed IN ITEMS "CPACK_PACKAGE_NAME \"trireme\"" "CPACK_PACKAGE_CONTACT \"[^\"]+\"")
   expect("${package}" "${needed}")
 endforeach()
 
-# Public headers alone.
+# Only public headers are installed.
 file(GLOB_RECURSE installed RELATIVE ${prefix}/include ${prefix}/include/*)
 file(GLOB_RECURSE public RELATIVE ${SOURCE}/include ${SOURCE}/include/*)
 list(APPEND public trireme/device/build.hpp)
@@ -87,7 +87,7 @@ expect("${found}" "refused: .*compatible with requested version")
 
 unset(ENV{CMAKE_PREFIX_PATH})
 
-# Within another project: the same target, none of what is for ourselves, and no flags of ours.
+# Inside another project: the same target, without our tests and programs, and without our flags.
 configure(found within -D TRIREME_SOURCE=${SOURCE} -D TRIREME_CUDA=OFF -D CMAKE_EXPORT_COMPILE_COMMANDS=ON)
 expect("${found}" "trireme found: ${VERSION} in ${SOURCE}")
 file(READ ${FOLDER}/within/compile_commands.json commands)

@@ -1,6 +1,6 @@
-# Compiles SOURCE, without code, with COMPILER and FLAGS, and compares the first error with what its first line wants:
+# Compiles SOURCE, without code generation, with COMPILER and FLAGS, and compares the first error with the first line of SOURCE:
 #   // wanted: a regular expression of the first error
-# Several lines of error are for the compiler to add; the first one says what to write.
+# The compiler may add more lines of error; the first one has to tell the user what to write.
 file(STRINGS ${SOURCE} first_line LIMIT_COUNT 1)
 string(REGEX REPLACE "^// wanted: " "" wanted "${first_line}")
 execute_process(COMMAND ${COMPILER} ${FLAGS} -fsyntax-only ${SOURCE} RESULT_VARIABLE result OUTPUT_VARIABLE output

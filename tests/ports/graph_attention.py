@@ -1,4 +1,4 @@
-# Graph attention (Velickovic et al. 2017, arXiv 1710.10903) on a list of edges, which says of each node of which class it is.
+# Graph attention (Velickovic et al. 2017, arXiv 1710.10903) on a list of edges, which classifies each node.
 # graph_attention.cpp is the same in C++.
 import math
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether each port has at most 1.2 times the lines of its PyTorch original; empty lines, comments and imports don't count."""
+"""Checks that each port has at most 1.2 times the lines of its PyTorch original; empty lines, comments and imports don't count."""
 import sys
 from pathlib import Path
 

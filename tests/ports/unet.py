@@ -1,4 +1,4 @@
-# A U-Net that finds regions of images (Ronneberger et al. 2015, arXiv 1505.04597), without kinks at which rounding would decide.
+# A U-Net that finds regions of images (Ronneberger et al. 2015, arXiv 1505.04597), with smooth activations for exact comparisons.
 # unet.cpp is the same in C++.
 import torch
 from torch import nn

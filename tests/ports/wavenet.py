@@ -1,4 +1,4 @@
-# A stack of gated, dilated, causal convolutions (van den Oord et al. 2016, arXiv 1609.03499) that says how a sound goes on.
+# A stack of gated, dilated, causal convolutions (van den Oord et al. 2016, arXiv 1609.03499) that continues a sound.
 # wavenet.cpp is the same in C++.
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""trireme.hpp brings every header of the rooms that programs name things of, or another header that it includes."""
+"""Checks that trireme.hpp includes, directly or not, every public header of the rooms that programs use."""
 
 import pathlib
 import re
@@ -6,7 +6,7 @@ import unittest
 
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
 ROOMS = ("amp", "autograd", "checkpoint", "data", "mesh", "models", "monitor", "nn", "onnx", "optim", "parallel", "tensor", "trainer")
-LEFT_OUT = {"trireme/nn/weights/weights_format.hpp", "trireme/optim/diverged.hpp"}  # of those who write files of weights, or optimizers
+LEFT_OUT = {"trireme/nn/weights/weights_format.hpp", "trireme/optim/diverged.hpp"}  # only for authors of weight formats or optimizers
 INCLUDED = re.compile(r'^#include [<"](trireme/[^>"]+)[>"]', re.MULTILINE)
 
 

@@ -150,7 +150,7 @@ printf 'direct_cache_hit\\t%s\\npreprocessed_cache_hit\\t0\\ncache_miss\\t%s\\n'
                 result, output = self.run_rows("--ci-seconds", str(seconds), "report")
             self.assertEqual(result, code, (hits, seconds, output))
             self.assertIn(name, self.figures())
-            self.assertIn("out of the compiler cache", output)
+            self.assertIn("with objects from the compiler cache", output)
 
     def test_objects_that_were_compiled_are_counted(self):
         for folder, objects in (("release", 500), ("tsan", 251)):

@@ -1,4 +1,4 @@
-"""Plants what scripts/check-layers must find, one violation at a time."""
+"""Makes violations that scripts/check-layers must find, one at a time."""
 
 import pathlib
 import subprocess
@@ -106,10 +106,10 @@ class CheckLayers(unittest.TestCase):
         self.assertIn("in middle, right must not include left",
                       run(files | {"src/middle/right/r.cpp": '#include "trireme/middle/left/m.hpp"\n'})[1])
         files["ARCHITECTURE.md"] = files["ARCHITECTURE.md"].replace(" < its own files", "")
-        self.assertIn("src/middle/b.cpp: it lies in none of the sub-rooms of middle", run(files)[1])
+        self.assertIn("src/middle/b.cpp: it is in none of the sub-rooms of middle", run(files)[1])
 
     def test_sizes(self):
-        self.refuse({"src/middle/private.hpp": "\n" * 401}, "src/middle/private.hpp: 401 lines; above 400")
+        self.refuse({"src/middle/private.hpp": "\n" * 401}, "src/middle/private.hpp: 401 lines; a file above 400")
         named = {"ARCHITECTURE.md": ARCHITECTURE + "middle/private.hpp is long because of its table.\n"}
         self.assertEqual(run(CLEAN | named | {"src/middle/private.hpp": "\n" * 401}), (0, ""))
         files = {f"src/middle/n{number}.hpp": "\n" * 400 for number in range(15)}
@@ -123,7 +123,7 @@ class CheckLayers(unittest.TestCase):
             self.assertEqual(run(CLEAN | {"src/middle/private.hpp": call}), (0, ""))
         self.refuse({"examples/a.cpp": "std::ofstream file;\n"}, "examples/a.cpp:1: std::ofstream")
         named = {"ARCHITECTURE.md": ARCHITECTURE + "\n| opens files by itself | why |\n|---|---|\n| `middle/private.hpp` | pipes |\n"}
-        self.refuse(named, "middle/private.hpp opens no file by itself any more")
+        self.refuse(named, "middle/private.hpp opens no file by itself: remove it")
         self.assertEqual(run(CLEAN | named | {"src/middle/private.hpp": "std::ifstream file;"}), (0, ""))
         files = {"ARCHITECTURE.md": ARCHITECTURE.replace("base\n```", "base files\n```"), "src/files/f.cpp": "::open(path);\n"}
         self.assertEqual(run(CLEAN | files), (0, ""))
@@ -140,7 +140,7 @@ class CheckLayers(unittest.TestCase):
 
     def test_files_that_comments_name(self):
         gone = "middle/gone.hpp"
-        missing = f"it names {gone}, which is not there"
+        missing = f"it names {gone}, which does not exist"
         self.refuse({"src/upper/c.cpp": "\n// As middle/gone.hpp says.\n"}, f"src/upper/c.cpp:2: {missing}")
         self.refuse({"src/upper/c.cpp": "int a;  /* See\nmiddle/gone.hpp. */\n"}, f"src/upper/c.cpp:2: {missing}")
         self.refuse({"tests/upper/a_test.cpp": "// gone.cpp\n"}, "tests/upper/a_test.cpp:1: it names gone.cpp")

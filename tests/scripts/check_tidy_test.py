@@ -1,4 +1,4 @@
-"""Runs scripts/check-tidy in a small repository, with stand-ins for cmake and clang-tidy that say what they are told."""
+"""Runs scripts/check-tidy in a small repository, with stand-ins for cmake and clang-tidy that print their arguments."""
 
 import json
 import os

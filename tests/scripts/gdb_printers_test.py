@@ -67,7 +67,7 @@ EXPECTED = {
 def compile_program(folder):
     source = folder / "values.cpp"
     source.write_text(PROGRAM)
-    # What these few files of the library call of others, the program does not: the linker leaves it out.
+    # These few files call other files of the library, but the program does not use those calls: the linker drops them.
     subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-g", "-O0", "-ffunction-sections", f"-I{ROOT}/include", f"-I{ROOT}/src",
                     source, *(ROOT / "src" / name for name in SOURCES), "-Wl,--gc-sections", "-lfmt", "-pthread",
                     "-o", folder / "values"], check=True)

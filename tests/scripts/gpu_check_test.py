@@ -1,4 +1,4 @@
-"""Runs scripts/gpu-check with a stand-in for nvidia-smi and programs that do what a test tells them."""
+"""Runs scripts/gpu-check with stand-ins for nvidia-smi and the programs, whose behaviour each test sets."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def trains(unit, rate, **others):
     return prints(**rates, recorded=True, eager={f"{unit}_per_second": rate / 2, "host_gap": 0.5}, **others)
 
 
-# PyTorch is as fast as gpu_gpt's eager steps; the order in which programs run is noted beside them.
+# PyTorch is as fast as gpu_gpt's eager steps; the programs record the order in which they run.
 NOTES = 'echo "$(basename "$0") $*" >> "$(dirname "$0")/order"\n'
 TRAINS = {"gpu_gpt": NOTES + trains("tokens", 3000.0),
           "gpu_resnet": NOTES + prints(images_per_second=80.0, host_gap=None, recorded=False,
@@ -38,7 +38,7 @@ NO_TORCH = {"python3": "exit 1"}
 
 class GpuCheck(unittest.TestCase):
     def check(self, programs, gpu="echo 'A GPU, 580.1, 1 MiB'", part=1, seconds=500, change=("", "")):
-        """Its exit code and reports; `change` is made to the script, `self.order` is what the programs have noted."""
+        """Its exit code and reports; `change` is applied to the script, `self.order` is the recorded order of programs."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             script = folder / "scripts" / "gpu-check"
@@ -79,7 +79,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(self.check(PASSES | {"cuda_ops_test": "exit 77"})[0], 1)
 
     def test_a_program_that_never_ends_is_out_of_time(self):
-        for sleeps in ("exec sleep 60", "sleep 60 & exec sleep 60"):  # what it started holds its output open
+        for sleeps in ("exec sleep 60", "sleep 60 & exec sleep 60"):  # the child process keeps the output open
             code, report, text = self.check(PASSES | {"cuda_ops_test": sleeps}, seconds=1)
             self.assertEqual(code, 1)
             self.assertLess(max(run["seconds"] for run in report["runs"]), 30)

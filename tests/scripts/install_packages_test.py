@@ -11,14 +11,14 @@ DEBIAN_12 = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian\nVERSION_ID
 DEBIAN_13 = 'VERSION_ID="13"\nID=debian\n'
 UBUNTU = "ID=ubuntu\nID_LIKE=debian\nVERSION_ID='24.04'\n"
 FEDORA = "ID=fedora\nVERSION_ID=42\n"
-# Of all packages, only those of these names are installed.
+# Only the packages with these names are installed.
 DPKG = 'case " $INSTALLED " in *" ${@: -1} "*|*" all "*) printf installed ;; *) exit 1 ;; esac'
 STAND_INS = {"dpkg-query": DPKG, "apt-get": 'echo "$*" >> "$LOG"', "id": "echo 0", "env": '/usr/bin/env "$@"'}
 
 
 class InstallPackages(unittest.TestCase):
     def install(self, release, *packages, installed="", stand_ins=None, **environment):
-        """Its exit code and stderr; self.calls is what apt-get was told to do."""
+        """Its exit code and stderr; self.calls has the calls of apt-get."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
             if release is not None:

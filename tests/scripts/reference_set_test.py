@@ -1,4 +1,4 @@
-"""tests/reference: the index describes what is there, each kind of fixture is there, and all of it is small."""
+"""Checks tests/reference: the index describes the files, each kind of fixture exists, and all files together are small."""
 
 import json
 import pathlib

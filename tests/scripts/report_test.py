@@ -1,4 +1,4 @@
-"""benchmarks/report with stand-ins for programs, mpirun and a Python with torch, which answer what a test tells them."""
+"""Runs benchmarks/report with stand-ins for programs, mpirun and a Python with torch, whose answers each test sets."""
 
 import contextlib
 import html.parser
@@ -22,7 +22,7 @@ from reporting import pairs, pytorch, quality  # noqa: E402
 from reporting.command_line import main  # noqa: E402
 from reporting.processes import Failure  # noqa: E402
 
-# Does what follows "mpirun -n 2" once.
+# Runs the command after "mpirun -n 2" once.
 MPIRUN = '#!/bin/sh\nshift 2\nexec "$@"\n'
 
 # A program that takes turns, as one rank would: {figures} are its answers.
@@ -34,7 +34,7 @@ folder = next(word[8:] for word in sys.argv if word.startswith("--turns="))
 take_turns(folder, {{name: (lambda value=value: value) for name, value in {{figures}}.items()}})
 """
 
-# Writes its figures, times a factor that differs a little from run to run, to the file that its last word names.
+# Writes its figures, times a factor that differs a little between runs, to the file of its last argument.
 WRITES = """#!/bin/sh
 echo . >> "$0.runs"
 for file; do :; done
@@ -115,7 +115,7 @@ class Report(unittest.TestCase):
             path.chmod(0o755)
 
     def report(self, *arguments, python="none"):
-        """Its exit code, what it printed, its Markdown, its HTML."""
+        """Its exit code, its output, its Markdown, its HTML."""
         printed = io.StringIO()
         python = self.folder / python
         output = self.folder / "out"
@@ -179,7 +179,7 @@ exec {self.folder}/eager "$@"
             self.assertIn("no space left", shown)
             self.assertIn("was ended by SIGSEGV", shown)
             self.assertIn("ouch", shown)
-        self.assertIn("allreduce is not there: build it", text)
+        self.assertIn("allreduce is missing: build it", text)
         self.assertIn("| LSTM beside oneDNN's |", text)
 
     def test_who_interrupts_it_keeps_what_was_measured(self):

@@ -1,4 +1,4 @@
-"""Runs scripts/tests-of in a small checkout, whose build folder says what ninja and ctest are told."""
+"""Runs scripts/tests-of in a small checkout with a build folder that has the files of ninja and ctest."""
 
 import pathlib
 import subprocess
@@ -66,7 +66,7 @@ class TestsOf(unittest.TestCase):
         self.assertEqual(code, 0, text)
         self.assertIn("  closest: group_test_2\n    cmake --build build/release --target group_test\n"
                       "    ctest --test-dir build/release --tests-regex '^(group_test_2)$'\n", text)
-        self.assertIn("  others: 1 tests that include it by way of others", text)
+        self.assertIn("  others: 1 tests that include it indirectly", text)
         self.assertIn(r"  others: gpt_test.avx2", self.ask("--all", "include/trireme/comm/group.hpp")[1])
         self.assertIn(r"'^(gpt_test\.avx2)$'", self.ask("--all", "include/trireme/comm/group.hpp")[1])
 

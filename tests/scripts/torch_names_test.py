@@ -1,4 +1,4 @@
-"""The page of PyTorch's names is that of its table, and names what there is."""
+"""Checks that the page of PyTorch's names was made from its table, and that its names exist."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-"""Runs scripts/weight-digests in a repository of two commits, whose programs print what a test tells them."""
+"""Runs scripts/weight-digests in a repository of two commits with programs whose output each test sets."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ def printing(*lines):
 
 class WeightDigests(unittest.TestCase):
     def compare(self, before, after, expected="", arguments=("--against", "HEAD"), cmake=CMAKE, runs=1):
-        """Exit code and output of the last run; in a second one the worktree is there already. `before` is committed, `after` is in the working tree."""
+        """Exit code and output of the last run; a second run finds the worktree. `before` is committed, `after` is in the working tree."""
         with tempfile.TemporaryDirectory() as name:
             self.root = pathlib.Path(name, "repository").resolve()
             files = {"scripts/weight-digests": SCRIPT.read_text(), "tests/digests/expected_changes": expected, ".gitignore": "build/\n"}

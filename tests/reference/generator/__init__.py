@@ -1,1 +1,1 @@
-"""What makes the reference results, by kind of fixture."""
+"""Makes the reference results, one module for each kind of fixture."""

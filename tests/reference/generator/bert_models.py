@@ -1,4 +1,4 @@
-"""Small BERTs as transformers writes them, and what they say of some padded texts."""
+"""Small BERTs as transformers writes them, and their outputs for some padded texts."""
 
 import copy
 import pathlib
@@ -47,12 +47,12 @@ def model_of(name, random):
         for parameter in model.parameters():
             center = 1.0 if parameter.dim() == 1 and (parameter == 1).all() else 0.0
             values = random.normal(*parameter.shape, deviation=0.25) + center
-            parameter.copy_(values.to(dtype))  # what a file in this type holds
+            parameter.copy_(values.to(dtype))  # rounded as in a file of this type
     return model, dtype
 
 
 def losses(model, inputs, targets):
-    """Of ten steps of SGD on the same batch."""
+    """The losses of ten steps of SGD on the same batch."""
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
     values = []
     for _ in range(10):
@@ -77,7 +77,7 @@ def write(fixtures):
         model = model.double()
         tokens = random.integers(len(LENGTHS), TIME, below=SIZES["vocab_size"] - 1) + 1
         attended = (torch.arange(TIME)[None] < torch.tensor(LENGTHS)[:, None]).long()
-        tokens = tokens * attended  # 0 is the padding, whose vector transformers never changes
+        tokens = tokens * attended  # 0 is the padding token; transformers never changes its vector
         types = (torch.arange(TIME)[None] >= torch.tensor(LENGTHS)[:, None] // 2).long()
         inputs = {"input_ids": tokens, "attention_mask": attended, "token_type_ids": types}
         if name == "masked":

@@ -1,4 +1,4 @@
-"""What tokenizers::ChatTemplate::jinja() gives for each tokenizer of the conversations, by template."""
+"""The texts of tokenizers::ChatTemplate::jinja() for each tokenizer of the conversations, by template."""
 
 WRITTEN = {
     "byte_level": {

@@ -1,4 +1,4 @@
-"""Conversations as transformers renders and encodes them, and what a model learns from answers alone."""
+"""Conversations as transformers renders and encodes them, and the losses of a model that learns only the answers."""
 
 import json
 
@@ -107,12 +107,12 @@ def encoded(tokenizer, template, messages, as_text):
 def written_is_the_same(tokenizer, template, results):
     for messages, result in zip(CONVERSATIONS, results):
         text = tokenizer.apply_chat_template(messages, chat_template=template, tokenize=False)
-        assert text.endswith(result["text"])  # alpaca and plain begin with what the tokenizer adds
+        assert text.endswith(result["text"])  # with alpaca and plain the tokenizer adds tokens at the beginning
         assert tokenizer(text, add_special_tokens=False)["input_ids"] == result["tokens"]
 
 
 def prompts_are_masked(tokenizer, results):
-    """By TRL a completion is what follows the tokens of the prompt alone."""
+    """As in TRL, the completion is the tokens after those of the prompt alone."""
     for messages, result in zip(CONVERSATIONS, results):
         if len(messages) == 2 and messages[0]["role"] == "user":
             prompt = tokenizer(messages[0]["content"])["input_ids"]
@@ -122,7 +122,7 @@ def prompts_are_masked(tokenizer, results):
 
 
 def documents(random):
-    """Padded with 0: tokens, and those that are to be learnt, between one and nearly all of a document."""
+    """Tokens padded with 0, and which of them are learnt: between one and nearly all of a document."""
     tokens = torch.zeros(DOCUMENTS, LONGEST, dtype=torch.int64)
     targets = torch.full((DOCUMENTS, LONGEST), -100)
     lengths = 2 + random.integers(DOCUMENTS, below=LONGEST - 1)
@@ -134,7 +134,7 @@ def documents(random):
 
 
 def losses(model, tokens, targets, lengths):
-    """Of ten steps, each with the next documents: transformers' own, over padded rows."""
+    """The losses of ten steps, each with the next documents, by transformers over padded rows."""
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
     values = []
     for step in range(10):

@@ -1,4 +1,4 @@
-"""What training on real data reaches, and a classifier trained on them: slow, and only with the data at hand."""
+"""The results of training on real data, and a classifier trained on them: slow, and needs the data."""
 
 import gzip
 import math
@@ -120,7 +120,7 @@ def write_gpt(fixtures, data):
 
 
 def write(fixtures, data):
-    """Without data what an earlier run left stays."""
+    """Without data the results of an earlier run are kept."""
     if data is not None:
         fixtures.write_json(FILE, {"gpt_tinyshakespeare": write_gpt(fixtures, data), "cnn_mnist": write_cnn(fixtures, data)})
     if (fixtures.folder / FILE).is_file():

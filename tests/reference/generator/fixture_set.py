@@ -54,7 +54,7 @@ def rounded_up(value):
 
 
 def bound(exact, approximate, floor=0.0):
-    """What a computation in float32 may be off by: 1e-6 of the largest value, and 16 times PyTorch's error."""
+    """The tolerance of a computation in float32: 1e-6 of the largest value, and 16 times PyTorch's error."""
     exact = exact.double()
     finite = torch.isfinite(exact)
     largest = exact[finite].abs().max().item() if finite.any() else 0.0
@@ -63,7 +63,7 @@ def bound(exact, approximate, floor=0.0):
 
 
 class Random:
-    """Random numbers that depend on the set's seed and a name alone."""
+    """Random numbers that depend only on the set's seed and a name."""
 
     def __init__(self, seed, name):
         self.generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{name}".encode()))
@@ -101,7 +101,7 @@ class FixtureSet:
         self.write(path, json.dumps(value, indent=1) + "\n")
 
     def add(self, name, kind, tensors, roles=None, **fields):
-        """Writes name.safetensors and notes it in the index; roles has more about each tensor."""
+        """Writes name.safetensors and adds it to the index; roles has more about each tensor."""
         self.write(f"{name}.safetensors", safetensors(tensors))
         entries = described(tensors)
         for key, role in (roles or {}).items():
@@ -124,6 +124,6 @@ class FixtureSet:
             "other": self.others,
         }
         lines = json.dumps(index)
-        for kind in ("fixtures", "other"):  # a line for each entry: changes can be read
+        for kind in ("fixtures", "other"):  # a line for each entry, so that diffs are readable
             lines = lines.replace(f'"{kind}": [', f'\n"{kind}": [\n ')
         self.write("index.json", lines.replace('}, {"id": ', '},\n {"id": ') + "\n")

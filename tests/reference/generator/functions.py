@@ -108,20 +108,20 @@ OF_TWO = {
 
 
 def gradient_of(result):
-    """Of the sum that is differentiated: a formula of the place, so that it need not be stored."""
+    """The weights of the sum that is differentiated: a formula of the place, so that they need not be stored."""
     places = torch.arange(result.numel())
     return (((places * 7) % 11 - 5) / 4).double().reshape(result.shape)
 
 
 def distinct(random, shape, shift):
-    """Numbers that no type rounds, all different, none 0."""
+    """Numbers that are exact in every type, all different, none 0."""
     size = torch.Size(shape).numel()
     order = torch.randperm(size, generator=random.generator)
     return ((order * 2 - size | 1) / 32 + shift).double().reshape(shape)
 
 
 def two_shapes(dim, length):
-    """Shapes with the same result: nothing, one dim or two broadcast, a dim of each, leading dims left out."""
+    """Pairs of shapes with the same result: none, one or two dims broadcast, one dim of each, leading dims left out."""
     full = shape_of(dim, length)
     ones = [[1 if place in places else extent for place, extent in enumerate(full)] for places in ([dim], [(dim + 1) % 3])]
     both = [1 if place in (dim, (dim + 1) % 3) else extent for place, extent in enumerate(full)]
@@ -129,7 +129,7 @@ def two_shapes(dim, length):
 
 
 def computed(function, operands, arguments=()):
-    """The result and the gradients of the operands; none where torch refuses."""
+    """The result and the gradients of the operands; none where torch raises an error."""
     inputs = [operand.clone().requires_grad_() for operand in operands]
     try:
         result = function(*inputs, *arguments)

@@ -98,7 +98,7 @@ def train(generator, discriminator, init, hyper, images, latent, dtype):
     return losses, state
 
 
-# The gradients of a rank that has two samples stay finite in float16 when its first scale multiplies them.
+# With this first scale, the gradients of a rank with two samples are finite in float16.
 GAINS = {"ct1.weight": 4.0}, {"bn2.weight": 0.3}
 
 

@@ -1,4 +1,4 @@
-"""Small GPT-2 and GPT-NeoX as transformers writes them, and what they say of some tokens."""
+"""Small GPT-2 and GPT-NeoX as transformers writes them, and their outputs for some tokens."""
 
 import copy
 import pathlib
@@ -59,7 +59,7 @@ def model_of(name, random):
         for parameter in model.parameters():
             center = 1.0 if parameter.dim() == 1 and (parameter == 1).all() else 0.0
             values = random.normal(*parameter.shape, deviation=0.25) + center
-            parameter.copy_(values.to(dtype))  # what a file in this type holds
+            parameter.copy_(values.to(dtype))  # rounded as in a file of this type
     return model, dtype
 
 

@@ -66,7 +66,7 @@ class ResNet(nn.Module):
 
 
 def drawings(random, steps, batch, shape, classes):
-    """Bytes [steps, batch, ...] of one picture a class under noise, and the classes."""
+    """Bytes [steps, batch, ...] of one picture for each class with noise, and the classes."""
     labels = random.integers(steps, batch, below=classes)
     pictures = random.uniform(classes, *shape, low=40, high=215)
     images = pictures[labels] + random.normal(steps, batch, *shape, deviation=30.0)

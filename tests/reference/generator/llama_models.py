@@ -1,4 +1,4 @@
-"""Small models of the Llama family as transformers writes them, and what they say of some tokens."""
+"""Small models of the Llama family as transformers writes them, and their outputs for some tokens."""
 
 import contextlib
 import copy
@@ -66,7 +66,7 @@ MODELS = {
             "num_experts_per_tok": 1,
             "sliding_window": 9,
             "rope_parameters": LLAMA3,
-            "router_aux_loss_coef": 0.3,  # without it the router has no gradient but rounding
+            "router_aux_loss_coef": 0.3,  # without it the router's gradient is only rounding
             "output_router_logits": True,
         },
     ),
@@ -106,8 +106,8 @@ SIZES = {
     "attn_implementation": "eager",
 }
 SHARDED = "llama_grouped_tied_llama3"
-CAPACITY_FACTOR = 0.75  # of the experts, in a second pass
-LEAST_MARGIN = 1e-3  # by which chosen experts lead the others, in logits and in all steps
+CAPACITY_FACTOR = 0.75  # of the experts in a second pass
+LEAST_MARGIN = 1e-3  # the least margin of logits between chosen and other experts, in all steps
 HALF = {"qwen3": torch.bfloat16, "qwen2_tied": torch.float16}
 TIME = 60
 NEW_TOKENS = 40
@@ -125,12 +125,12 @@ def model_of(name, random):
         for parameter in model.parameters():
             center = 1.0 if parameter.dim() == 1 and (parameter == 1).all() else 0.0
             values = random.normal(*parameter.shape, deviation=0.25) + center
-            parameter.copy_(values.to(dtype))  # what a file in this type holds
+            parameter.copy_(values.to(dtype))  # rounded as in a file of this type
     return model, dtype
 
 
 def greedy(model, prompt):
-    """The most likely tokens, and by how much at least they lead."""
+    """The most likely tokens, and their smallest margin."""
     text, margin = prompt[None], math.inf
     for _ in range(NEW_TOKENS):
         best = model(text).logits[0, -1].topk(2)
@@ -144,7 +144,7 @@ def routers(model):
 
 
 def auxiliary_loss(model, router_logits, sequences):
-    """The mean over layers and sequences of what transformers computes of all of them together."""
+    """transformers' balance loss of each layer and sequence, and the mean of these; transformers takes all together."""
     balance = sys.modules[type(model).__module__].load_balancing_loss_func
     each = [
         balance((of_sequence,), of_sequence.shape[1], model.config.num_experts_per_tok)
@@ -155,13 +155,13 @@ def auxiliary_loss(model, router_logits, sequences):
 
 
 def lead(model, router_logits):
-    """By how much at least the experts that are chosen lead the others."""
+    """The smallest margin between the chosen experts and the others."""
     best = torch.cat(router_logits).topk(model.config.num_experts_per_tok + 1).values
     return (best[:, -2] - best[:, -1]).min().item()
 
 
 def losses(model, tokens, optimizer):
-    """Of ten steps on the same batch, and by how much at least the chosen experts lead."""
+    """The losses of ten steps on the same batch, and the smallest margin of the chosen experts."""
     values, margin = [], math.inf
     has_experts = bool(routers(model))
     for _ in range(10):
@@ -182,7 +182,7 @@ def losses(model, tokens, optimizer):
 
 @contextlib.contextmanager
 def limited_capacity(model, time):
-    """Experts take so many choices of a sequence, first choices first and of these the earlier ones, as in Switch and GShard."""
+    """Limits how many choices of a sequence an expert takes: first choices first, of these the earlier tokens, as in Switch and GShard."""
 
     def limit(router, _, output):
         logits, weights, chosen = output
@@ -200,7 +200,7 @@ def limited_capacity(model, time):
 
 
 def expected(model, tokens):
-    """What a model says of tokens, and whether its choices of experts are clear enough to be compared."""
+    """A model's outputs for tokens, and whether its choices of experts are clear enough to be compared."""
     with torch.no_grad():
         if routers(model) and lead(model, model(tokens, output_router_logits=True).router_logits) < LEAST_MARGIN:
             return {}, False
@@ -225,7 +225,7 @@ def expected(model, tokens):
 
 
 def choose(fixtures, name):
-    """The first model of its name whose choices of experts are clear, and what it says."""
+    """The first model of this name whose choices of experts are clear, and its outputs."""
     for attempt in itertools.count():
         random = fixtures.random(f"llama/{name}" + (f"/{attempt}" if attempt else ""))
         model, dtype = model_of(name, random)

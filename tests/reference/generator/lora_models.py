@@ -1,4 +1,4 @@
-"""Small models with LoRA adapters as transformers and PEFT write them, and what they say and learn of some tokens."""
+"""Small models with LoRA adapters as transformers and PEFT write them, and their outputs and losses for some tokens."""
 
 import json
 import pathlib
@@ -59,7 +59,7 @@ def draw(parameters, random, deviation):
 
 
 def losses(model, tokens, optimizer):
-    """Of ten steps on the same batch."""
+    """The losses of ten steps on the same batch."""
     values = []
     for _ in range(10):
         optimizer.zero_grad()
@@ -83,7 +83,7 @@ def write(fixtures):
             draw((p for p in model.parameters() if p.requires_grad), random, 0.1)
             model.save_pretrained(folder)
             for file in sorted(pathlib.Path(folder).iterdir()):
-                if file.name == "adapter_config.json":  # a set in no order
+                if file.name == "adapter_config.json":  # PEFT writes a set without an order
                     adapter = json.loads(file.read_text())
                     fixtures.write_json(f"lora/{name}/{file.name}", adapter | {"target_modules": sorted(adapter["target_modules"])})
                 elif file.name not in {"generation_config.json", "README.md"}:

@@ -1,4 +1,4 @@
-"""Image files of many kinds, and what PIL makes of them: converted and resized by BILINEAR."""
+"""Image files of many kinds, converted and resized by PIL with BILINEAR."""
 
 import io
 import struct

@@ -10,7 +10,7 @@ from .training import draw
 from .word_models import sequences
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "ports"
-MOST = 1e-4  # that a loss may be off by, of its own size
+MOST = 1e-4  # the relative tolerance of a loss
 
 
 def program(name):
@@ -21,7 +21,7 @@ def program(name):
 
 
 def texts(random, count, length, words):
-    """Words from 1 on, and 0 behind the end of each text."""
+    """Words from 1 on, and 0 after the end of each text."""
     ends = random.integers(count, 1, below=length - 1) + 2
     return (random.integers(count, length, below=words - 1) + 1) * (torch.arange(length) < ends)
 

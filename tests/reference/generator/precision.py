@@ -8,7 +8,7 @@ SHAPES = {"w": (3, 5), "b": (7,)}
 
 
 def scaler_run(name, options, script):
-    """What torch.amp.GradScaler does to its scale: script holds [a gradient is inf, how many steps]."""
+    """The scale of torch.amp.GradScaler after each step; script holds pairs of (a gradient is inf, number of steps)."""
     scale = torch.tensor(options["init_scale"], dtype=torch.float32)
     tracker = torch.zeros((), dtype=torch.int32)
     rows = []

@@ -1,4 +1,4 @@
-"""A GPT-2 that was trained a little, and what it then says."""
+"""A GPT-2 after a short training, and a text that it generates."""
 
 import math
 
@@ -11,7 +11,7 @@ from .word_models import gpt_logits, gpt_loss, gpt_weights
 CONFIG = {"n_layer": 2, "n_embd": 24, "n_head": 3, "vocab_size": 128, "n_positions": 21}
 TEXT = "the ranks add what they have, each gets the sum of all. " * 8
 PROMPT = "the r"
-LENGTH = 20  # of the prompt and what follows
+LENGTH = 20  # of the prompt and the generated text
 
 
 def trained(random):

@@ -1,4 +1,4 @@
-"""Right and wrong safetensors files, with what a reader must say to each."""
+"""Valid and invalid safetensors files, with the expected result of a reader for each."""
 
 import json
 

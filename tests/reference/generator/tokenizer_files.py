@@ -1,4 +1,4 @@
-"""Tokenizers as tokenizers, tiktoken and sentencepiece write them, and what they make of some texts.
+"""Tokenizers as tokenizers, tiktoken and sentencepiece write them, and their tokens for some texts.
 
     python3 -m generator.tokenizer_files
 
@@ -34,7 +34,7 @@ VOCABULARY = 420
 
 
 def characters():
-    """All that Unicode 14 has."""
+    """All characters of Unicode 14."""
     return [code for code in range(1, 0x110000) if unicodedata.category(chr(code)) not in ("Cn", "Cs")]
 
 
@@ -169,7 +169,7 @@ def offsets_in_bytes(text, encoding):
 
 
 def described(tokenizer, texts):
-    """Offsets are told where no character changes: tokenizers counts composed ones by their first."""
+    """Offsets only where no character changes: tokenizers gives composed characters the offsets of their first part."""
     results = []
     for text in texts:
         encoding = tokenizer.encode(text)

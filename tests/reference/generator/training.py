@@ -1,15 +1,15 @@
-"""What the training runs of all models share."""
+"""Code that the training runs of all models share."""
 
 import torch
 
 from .fixture_set import rounded_up
 from .optimizers import learning_rate
 
-DECAY = {"all": 0, "tensors with 2 or more dimensions": 2}  # from how many dims on a parameter decays
+DECAY = {"all": 0, "tensors with 2 or more dimensions": 2}  # the least dims of a parameter with weight decay
 
 
 def draw(module, random, gains=None):
-    """Values for all parameters of a module that keep what flows through it about as large as it is, some times a gain."""
+    """Values for all parameters of a module that keep the size of activations about constant, some of them times a gain."""
     for name, parameter in module.named_parameters():
         if parameter.dim() > 1:
             values = random.normal(*parameter.shape, deviation=parameter[0].numel() ** -0.5)
@@ -75,7 +75,7 @@ def narrowed(tensors):
 def add_run(
     fixtures, name, model, config, hyper, runs, logits=None, first_gradients=False, final=True, of_bound=dict, notes=None
 ):
-    """runs: (trace, final state) in double and in float32; of_bound(state): what the bound of final.* is for."""
+    """runs: (trace, final state) in double and in float32; of_bound(state): the values from which the bound of final.* is computed."""
     (exact, state), (approximate, other_state) = runs
     values = {"loss_f64": exact.losses, "loss_f32": approximate.losses, "grad_norm": exact.norms}
     tensors = {key: torch.tensor(numbers, dtype=torch.float64) for key, numbers in values.items()}

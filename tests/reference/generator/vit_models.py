@@ -1,4 +1,4 @@
-"""Small vision transformers as transformers writes them, and what they say of some images."""
+"""Small vision transformers as transformers writes them, and their outputs for some images."""
 
 import copy
 import pathlib
@@ -48,12 +48,12 @@ def model_of(name, random):
         for parameter in model.parameters():
             center = 1.0 if parameter.dim() == 1 and (parameter == 1).all() else 0.0
             values = random.normal(*parameter.shape, deviation=0.25) + center
-            parameter.copy_(values.to(dtype))  # what a file in this type holds
+            parameter.copy_(values.to(dtype))  # rounded as in a file of this type
     return model, dtype
 
 
 def losses(model, images, labels):
-    """Of ten steps of SGD on the same batch."""
+    """The losses of ten steps of SGD on the same batch."""
     optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
     values = []
     for _ in range(10):

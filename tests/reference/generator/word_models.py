@@ -7,7 +7,7 @@ from .training import Trace, add_run, draw
 
 
 def sequences(random, count, length, vocabulary):
-    """Token sequences that a model can learn: each follows from the one before, up to a little noise."""
+    """Token sequences that a model can learn: each token follows from the one before, up to a little noise."""
     tokens = [random.integers(count, below=vocabulary)]
     noise = random.integers(count, length, below=3)
     for place in range(1, length):
@@ -70,7 +70,7 @@ def gpt_loss(weights, config, tokens, targets):
 
 
 def without_keys(state):
-    """For bounds: the bias of the keys has no gradient but rounding, which Adam makes large."""
+    """For bounds: the gradient of the keys' bias is only rounding, which Adam makes large."""
     kept = dict(state)
     for name, value in state.items():
         if name.endswith("c_attn.bias"):
