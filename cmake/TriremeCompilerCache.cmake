@@ -13,8 +13,10 @@ if(TRIREME_COMPILER_CACHE)
   find_program(TRIREME_CCACHE ccache)
   mark_as_advanced(TRIREME_CCACHE)
   if(TRIREME_CCACHE)
-    set(compiler_launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
-                          ${TRIREME_CCACHE})
+    # CCACHE_DEPEND: by the content of headers, comments too. Without it a precompiled header would come from the cache that was made
+    # before a comment changed, and GCC would not know by it that the header is read already.
+    set(compiler_launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
+                          CCACHE_SLOPPINESS=pch_defines,time_macros ${TRIREME_CCACHE})
     foreach(language IN ITEMS C CXX CUDA)
       if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
         set(CMAKE_${language}_COMPILER_LAUNCHER ${compiler_launcher})
