@@ -75,6 +75,7 @@
 #include "trireme/data/loaders/window_loader.hpp"
 #include "trireme/data/shards/token_shards.hpp"
 #include "trireme/data/sources/batch_share.hpp"
+#include "trireme/data/sources/grouped.hpp"
 #include "trireme/data/sources/joined.hpp"
 #include "trireme/data/sources/locations_of.hpp"
 #include "trireme/data/sources/on_device.hpp"

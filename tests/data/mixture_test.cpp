@@ -9,6 +9,7 @@
 #include "data/sources/block_permutation.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/data/loaders/loader.hpp"
+#include "trireme/data/sources/grouped.hpp"
 #include "trireme/data/sources/joined.hpp"
 
 using namespace trireme;
@@ -171,6 +172,25 @@ TEST_CASE("mixtures that make no sense are refused") {
   const Joined<Named> both({Named{0, 50}, Named{1, 5}});
   CHECK_THROWS_AS(Loader(both, LoaderOptions{.batch = {.batch_size = 4}, .mixture = {{0, {1e9, 1}}}}), Error);
   CHECK_THROWS_AS(Joined<Named>({}), Error);
+}
+
+TEST_CASE("groups of items come by their weights") {
+  const std::vector<std::int32_t> classes{7, 0, 0, 3, 0, 0, 0, 7, 0, 0, 0, 0};
+  const Grouped by_class(Named{1, 12}, classes);
+  CHECK(by_class.parts().size() == 3);
+  CHECK(by_class.at(0).second == 1);
+  CHECK(by_class.at(9).second == 3);
+  CHECK(by_class.at(11).second == 7);
+  const Loader loader(by_class, LoaderOptions{.batch = {.batch_size = 300}, .mixture = {{0, by_class.equal_weights()}}});
+  std::map<std::int32_t, int> counts;
+  for (std::int64_t step = 0; step < 20; ++step) {
+    for (const auto& item : loader.load(step).items) ++counts[classes[static_cast<std::size_t>(item.second)]];
+  }
+  for (const auto& [of_class, count] : counts) CHECK(std::abs(count - 2000) < 150);
+  CHECK(counts.size() == 3);
+  CHECK_THROWS_AS(Grouped(Named{1, 11}, classes), Error);
+  CHECK_THROWS_AS(Grouped(Named{1, 1}, std::vector<std::int32_t>{-1}), Error);
+  CHECK_THROWS_AS(by_class.at(12), Error);
 }
 
 TEST_CASE("without weights joined datasets are one") {
