@@ -56,6 +56,15 @@ class FileSystem {
   virtual ~FileSystem() = default;
   virtual std::unique_ptr<OutputFile> create(const Location& location) = 0;  // the file must not exist yet
   virtual std::unique_ptr<InputFile> open(const Location& location) const = 0;
+
+  // A file that takes the place of what is there, or the first, when it is closed, all of it at once. Without close() nothing
+  // changes. By default it is written beside, synced, and renamed.
+  virtual std::unique_ptr<OutputFile> replace(const Location& location);
+
+  // Whether it has objects with names in place of files in folders, as S3. A file is then there once it is closed, and at once;
+  // a folder is what names begin with, and rename() copies: a file in one act, what is in a folder one by one.
+  virtual bool is_object_store() const { return false; }
+
   virtual void create_folder(const Location& location) = 0;  // it may exist
   virtual void rename(const Location& from, const Location& to) = 0;
   virtual void sync_folder(const Location& location) = 0;  // makes created, renamed and removed names in it durable
@@ -72,9 +81,11 @@ class FileSystem {
 
 std::shared_ptr<FileSystem> posix_file_system();
 
-// From now on it serves locations of this scheme, as "s3". Error{invalid_argument} where the scheme has one, as "file" has.
+// From now on it serves locations of this scheme, as "gs". Error{invalid_argument} where the scheme has one: "file", and each
+// that was looked for before. So a program may serve "s3" itself, if it says so before its first location of it.
 void add_file_system(const std::string& scheme, std::shared_ptr<FileSystem> system);
 
+// Of "http", "https", "s3" and "webhdfs" there is one without a call (files/remote/remote_file_systems.hpp).
 // Error{invalid_argument} names the schemes there are.
 std::shared_ptr<FileSystem> file_system_of(const Location& location);
 
@@ -87,27 +98,18 @@ bool is_there(const Location& location);
 // Whether both name one place, be it there or not. Nothing has none.
 bool is_same(const Location& one, const Location& other);
 
-// Writes a file so that `location` holds either its old content or all of the new one: the bytes go to a temporary file beside
-// it, which commit() renames. Without commit() the temporary file is removed. Who replaces several files brings all of them to
-// the disk by finish() before the first is renamed.
+// Writes a file so that `location` holds either its old content or all of the new one. Who replaces several files brings all of
+// them to the disk by finish() before the first takes its place.
 class FileReplacement {
  public:
-  explicit FileReplacement(Location location);
-  ~FileReplacement();
-  FileReplacement(const FileReplacement&) = delete;
-  FileReplacement& operator=(const FileReplacement&) = delete;
+  explicit FileReplacement(const Location& location) : file_(file_system_of(location)->replace(location)) {}
 
   void write(std::span<const std::byte> bytes) { file_->write(bytes); }
-  void finish();  // the bytes are on the disk; none can follow
-  void commit();  // finishes
+  void finish() { file_->sync(); }   // the bytes are on the disk; none can follow
+  void commit() { file_->close(); }  // finishes; without it nothing changes
 
  private:
-  Location location_;
-  std::shared_ptr<FileSystem> files_;
   std::unique_ptr<OutputFile> file_;
-  Location temporary_;  // its name until then
-  bool finished_ = false;
-  bool committed_ = false;
 };
 
 }  // namespace trireme
