@@ -19,16 +19,21 @@ std::string random_job();
 
 // A name of unfinished work of this job on what is to have that name.
 Location temporary_path(const Location& directory, const std::string& job, const std::string& name);
-Location temporary_folder(const Location& directory, const std::string& job, std::int64_t step);
 
 void make_directory(FileSystem& files, const Location& directory);
+
+// Of an empty folder for the shards of a checkpoint: the temporary one; in an object store that which it will have.
+Location make_folder(FileSystem& files, const Location& directory, const std::string& job, std::int64_t step);
+
+// The manifest first: without it nobody takes the rest for a checkpoint.
+void remove_folder(FileSystem& files, const Location& folder);
 
 // Half-done work of this job's earlier starts.
 void remove_leftovers(FileSystem& files, const Location& directory, const std::string& job);
 
-// Makes a checkpoint of a folder that has all shards. One with the same step stays until keep_newest(); later steps are those
-// of a run that was left for an earlier checkpoint, and are put aside as "left-..." first.
-void commit(FileSystem& files, const Location& directory, const Location& temporary, std::int64_t step,
+// Makes a checkpoint of a folder of make_folder() that has all shards. One with the same step stays until keep_newest(); later
+// steps are those of a run that was left for an earlier checkpoint, and are put aside as "left-..." first.
+void commit(FileSystem& files, const Location& directory, const Location& folder, std::int64_t step,
             const std::string& manifest);
 
 // Removes the others, and what was replaced; gives the names.
