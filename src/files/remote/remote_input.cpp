@@ -108,7 +108,7 @@ Seen look_by_first_byte(const HttpClient& client, const Location& location, cons
       check_passing(answer);
       const int status = answer.head.status;
       const auto range = parse_content_range(answer.head.field("content-range"));
-      if ((status == 206 || status == 416) && range && range->size) return seen_in(answer, *range->size);
+      if ((status == 200 || status == 206 || status == 416) && range && range->size) return seen_in(answer, *range->size);
       if (status == 200 && answer.head.content_length()) return seen_in(answer, *answer.head.content_length());
       if (status < 200 || status > 299) refuse_status(location, doing, status, file.said_by(answer));
       throw Error({.code = ErrorCode::io,
@@ -163,9 +163,10 @@ class RemoteInput final : public InputFile {
       refuse_status(location_, fmt::format("byte {} cannot be read", begin), status, file_.said_by(answer));
     }
     check_unchanged(seen_, answer.head, location_);
-    const auto size = status == 206 ? (range ? range->size : std::nullopt) : answer.head.content_length();
+    const bool is_part = status == 206 || range;  // some servers give a part with status 200
+    const auto size = !is_part ? answer.head.content_length() : range ? range->size : std::nullopt;
     if (size && *size != seen_.size) refuse_changed(location_, bytes_now(seen_.size), bytes_now(*size));
-    if (status == 200) return 0;
+    if (!is_part) return 0;
     if (!range || range->begin != begin) {
       throw Error({.code = ErrorCode::corrupt_file,
                    .message = fmt::format("bytes from {} on were asked for, and the server gave others", begin),

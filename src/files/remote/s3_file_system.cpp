@@ -68,8 +68,9 @@ class S3FileSystem final : public FileSystem {
   void remove_all(const Location& location) override {
     require_key(location);
     const S3Place folder = folder_at(location);
-    remove(location, {.bucket = folder.bucket, .key = folder.key.substr(0, folder.key.size() - 1)});
     for (const std::string& key : keys_below(location)) remove(location, {.bucket = folder.bucket, .key = key});
+    // A server that keeps objects in folders would remove a folder, too, and may fail to.
+    if (is_remote_file(*client_->http(), location, client_->file_at(location))) remove(location, place_of(location));
     abort_uploads(location, folder);
   }
 

@@ -17,12 +17,12 @@ namespace {
                .hint = "look whether the endpoint is an S3 server"});
 }
 
-// The root with this name.
+// The root, whose name begins like this: not all servers put "Result" behind it.
 pugi::xml_node root_of(pugi::xml_document& document, std::string_view xml, const char* name, const Location& location) {
   const auto result = document.load_buffer(xml.data(), xml.size());
   if (!result) refuse_answer(location, fmt::format("byte {}: {}", result.offset + 1, result.description()));
   const pugi::xml_node root = document.document_element();
-  if (std::string_view(root.name()) != name) refuse_answer(location, fmt::format("<{}> in place of <{}>", root.name(), name));
+  if (!std::string_view(root.name()).starts_with(name)) refuse_answer(location, fmt::format("<{}> in place of <{}>", root.name(), name));
   return root;
 }
 
@@ -104,7 +104,7 @@ S3Uploads parse_uploads(std::string_view xml, const Location& location) {
 
 std::string parse_upload_id(std::string_view xml, const Location& location) {
   pugi::xml_document document;
-  return wanted_text(root_of(document, xml, "InitiateMultipartUploadResult", location), "UploadId", location);
+  return wanted_text(root_of(document, xml, "InitiateMultipartUpload", location), "UploadId", location);
 }
 
 std::string parse_copied_tag(std::string_view xml, const Location& location) {
