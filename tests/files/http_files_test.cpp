@@ -1,10 +1,12 @@
 // Files of web servers and of HDFS, from servers in this process that fail on purpose.
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -130,6 +132,48 @@ TEST_CASE("many bytes come over several connections, and an empty file has none"
   served.server.set_script({});
   served.content.clear();
   CHECK(files->open(served.location())->map() == nullptr);
+}
+
+TEST_CASE("who reads piece by piece makes few journeys, and who reads here and there gets no byte more") {
+  Served served{.content = random_text(3 << 20)};
+  std::int64_t bytes_sent = 0;
+  served.server.set_script([&](const ServedRequest& request) {
+    if (request.method == "GET") bytes_sent += std::ssize(answer_with(served.content, served.tag, request).body);
+    return Fault::none;
+  });
+  const auto files = http_file_system(quick());
+  auto file = files->open(served.location());
+  std::string all;
+  while (all.size() < served.content.size())
+    all += read_text(*file, all.size(), std::min<std::size_t>(1000, served.content.size() - all.size()));
+  CHECK(all == served.content);
+  CHECK(served.server.requests() < 12);
+  CHECK(bytes_sent == std::ssize(served.content));
+
+  bytes_sent = 0;
+  for (std::uint64_t offset = 3 << 20; offset > 600'000; offset -= 300'000) {
+    const std::uint64_t begin = offset - 1000;
+    CHECK(read_text(*file, begin, 1000) == served.content.substr(begin, 1000));
+  }
+  CHECK(bytes_sent == 9000);
+
+  file = files->open(served.location());
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    threads.emplace_back([&, seed] {
+      std::mt19937_64 random(seed);
+      std::uint64_t offset = seed * 700'000;
+      for (int round = 0; round < 300; ++round) {
+        if (random() % 10 == 0) offset = random() % (2 << 20);
+        const std::size_t bytes = random() % 5000;
+        if (read_text(*file, offset, bytes) != served.content.substr(offset, bytes)) ++wrong;
+        offset += bytes + (random() % 3 == 0 ? random() % 2000 : 0);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("no byte is wrong among 300 faults") {

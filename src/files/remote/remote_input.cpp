@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "files/remote/patience.hpp"
+#include "files/remote/read_ahead.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/first_exception.hpp"
 
@@ -139,7 +140,6 @@ class RemoteInput final : public InputFile {
   std::uint64_t size() const override { return seen_.size; }
 
   void read_at(std::span<std::byte> into, std::uint64_t offset) const override {
-    check_range_in(seen_.size, into.size(), offset, location_);
     read_range(*client_, location_, source_, into, offset);
   }
 
@@ -222,7 +222,7 @@ void read_range(const HttpClient& client, const Location& location, const RangeS
 }
 
 std::unique_ptr<InputFile> open_remote(std::shared_ptr<const HttpClient> client, const Location& location, RemoteFile file) {
-  return std::make_unique<RemoteInput>(std::move(client), location, std::move(file));
+  return with_read_ahead(std::make_unique<RemoteInput>(std::move(client), location, std::move(file)), location);
 }
 
 bool is_remote_file(const HttpClient& client, const Location& location, const RemoteFile& file) {

@@ -41,6 +41,7 @@ std::unique_ptr<InputFile> open_remote(std::shared_ptr<const HttpClient> client,
 // Whether there is a file. What can't be told is an Error.
 bool is_remote_file(const HttpClient& client, const Location& location, const RemoteFile& file);
 
+// Error{corrupt_file} where the file ends before.
 void check_range_in(std::uint64_t size, std::size_t bytes, std::uint64_t offset, const Location& location);
 
 }  // namespace trireme::remote

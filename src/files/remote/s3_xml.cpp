@@ -22,7 +22,8 @@ pugi::xml_node root_of(pugi::xml_document& document, std::string_view xml, const
   const auto result = document.load_buffer(xml.data(), xml.size());
   if (!result) refuse_answer(location, fmt::format("byte {}: {}", result.offset + 1, result.description()));
   const pugi::xml_node root = document.document_element();
-  if (!std::string_view(root.name()).starts_with(name)) refuse_answer(location, fmt::format("<{}> in place of <{}>", root.name(), name));
+  if (!std::string_view(root.name()).starts_with(name))
+    refuse_answer(location, fmt::format("<{}> in place of <{}>", root.name(), name));
   return root;
 }
 

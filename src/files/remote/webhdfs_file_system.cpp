@@ -9,6 +9,7 @@
 
 #include "files/remote/http_client.hpp"
 #include "files/remote/patience.hpp"
+#include "files/remote/read_ahead.hpp"
 #include "files/remote/read_only.hpp"
 #include "files/remote/remote_input.hpp"
 #include "files/remote/s3_credentials.hpp"
@@ -122,8 +123,6 @@ class HdfsInput final : public InputFile {
 
   // HDFS knows no condition for a read, so it is asked afterwards.
   void read_at(std::span<std::byte> into, std::uint64_t offset) const override {
-    check_range_in(seen_.length, into.size(), offset, location_);
-    if (into.empty()) return;
     const RangeSource source{
         .request =
             [this](std::uint64_t begin, std::uint64_t end) {
@@ -155,7 +154,7 @@ class WebHdfsFileSystem final : public ReadOnly {
   explicit WebHdfsFileSystem(const RemoteOptions& options) : server_(std::make_shared<WebHdfs>(options)) {}
 
   std::unique_ptr<InputFile> open(const Location& location) const override {
-    return std::make_unique<HdfsInput>(server_, location);
+    return with_read_ahead(std::make_unique<HdfsInput>(server_, location), location);
   }
   FileKind kind_of(const Location& location) const override { return kind_of_type(server_->status(location).type); }
 
