@@ -24,16 +24,22 @@ class CheckpointReader {
   const Manifest& manifest() const { return manifest_; }
   const SavedTensor* find(std::string_view name) const;  // null when there is none
 
-  // All elements of one of its tensors, row-major. What does not fit its checksum is an Error{corrupt_file}.
+  // All elements of one of its tensors, row-major. Files stay open for the next one. What does not fit its checksum is an
+  // Error{corrupt_file}.
   std::vector<std::byte> read(const SavedTensor& tensor) const;
 
   // Reads everything; a line for each damaged file and tensor. Empty: the checkpoint is whole.
   std::vector<std::string> problems() const;
 
  private:
+  const InputFile& input(int file) const;
+
+  struct Inputs;
+
   Location folder_;
   std::shared_ptr<FileSystem> files_;
   Manifest manifest_;
+  std::shared_ptr<Inputs> inputs_;
 };
 
 }  // namespace checkpoint

@@ -1,6 +1,7 @@
 #include "files/remote/read_ahead.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -17,12 +18,33 @@ constexpr std::size_t largest_block = std::size_t{4} << 20;
 constexpr std::size_t largest_gap = std::size_t{256} << 10;  // that is passed over
 constexpr std::size_t most_readers = 8;
 
+// Of all files together, that are kept for the next read.
+constexpr std::size_t most_kept = std::size_t{256} << 20;
+std::atomic<std::size_t> kept_bytes{0};
+
+// Bytes that count as kept while this lives.
+class Share {
+ public:
+  Share() = default;
+  explicit Share(std::size_t bytes) : bytes_(bytes) { kept_bytes += bytes_; }
+  Share(Share&& other) noexcept : bytes_(std::exchange(other.bytes_, 0)) {}
+  Share& operator=(Share&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Share() { kept_bytes -= bytes_; }
+
+ private:
+  std::size_t bytes_ = 0;
+};
+
 // One who reads on.
 struct Reader {
   std::uint64_t position = 0;         // behind the last byte that was taken
   std::uint64_t begin = 0;            // of the bytes that are there
   std::vector<std::byte> bytes = {};  // of which some may be taken
   std::size_t block = 0;              // the size of the last one
+  Share share = {};
 
   std::uint64_t end() const { return begin + bytes.size(); }
   bool reads_on_at(std::uint64_t offset) const {
@@ -58,12 +80,15 @@ class ReadAhead final : public InputFile {
     if (found == readers_.end()) return std::nullopt;
     Reader reader = std::move(*found);
     readers_.erase(found);
+    reader.share = {};
     return reader;
   }
 
   void give_back(Reader reader) const {
     if (reader.position == size()) return;  // nobody reads on there
-    if (reader.position >= reader.end()) reader.bytes = {};
+    const bool has_room = kept_bytes + reader.bytes.size() <= most_kept;
+    if (reader.position >= reader.end() || !has_room) reader.bytes = {};
+    reader.share = Share(reader.bytes.size());
     const std::scoped_lock lock(mutex_);
     if (readers_.size() == most_readers) readers_.erase(readers_.begin());
     readers_.push_back(std::move(reader));
