@@ -55,7 +55,7 @@ if(NOT sentencepiece_FOUND)
 endif()
 
 # All three, or no file system over the network.
-find_package(CURL)
+find_package(CURL 7.85)
 find_package(OpenSSL COMPONENTS Crypto)
 find_package(pugixml CONFIG QUIET)
 set(TRIREME_REMOTE_LACKS "")

@@ -136,7 +136,7 @@ TEST_CASE("many bytes come over several connections, and an empty file has none"
 
 TEST_CASE("who reads piece by piece makes few journeys, and who reads here and there gets no byte more") {
   Served served{.content = random_text(3 << 20)};
-  std::int64_t bytes_sent = 0;
+  std::atomic<std::int64_t> bytes_sent{0};
   served.server.set_script([&](const ServedRequest& request) {
     if (request.method == "GET") bytes_sent += std::ssize(answer_with(served.content, served.tag, request).body);
     return Fault::none;

@@ -34,7 +34,7 @@ struct Transfer {
         is_ended = !sink(answer, bytes);
         return is_ended ? CURL_WRITEFUNC_ERROR : bytes.size();
       }
-      if (answer.text.size() + bytes.size() > longest_text) throw Passing("an answer of more than 64 MiB came", EIO);
+      if (answer.text.size() + bytes.size() > longest_text) throw FailedAttempt("an answer of more than 64 MiB came", EIO);
       answer.text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       return bytes.size();
     } catch (...) {
@@ -44,12 +44,12 @@ struct Transfer {
   }
 };
 
-extern "C" std::size_t trireme_take_header(char* text, std::size_t, std::size_t count, void* transfer) {
+std::size_t take_header(char* text, std::size_t, std::size_t count, void* transfer) {
   static_cast<Transfer*>(transfer)->answer.head.add_line({text, count});
   return count;
 }
 
-extern "C" std::size_t trireme_take_body(char* bytes, std::size_t, std::size_t count, void* transfer) {
+std::size_t take_body(char* bytes, std::size_t, std::size_t count, void* transfer) {
   return static_cast<Transfer*>(transfer)->take(std::as_bytes(std::span(bytes, count)));
 }
 
@@ -75,6 +75,19 @@ std::unique_ptr<curl_slist, FreeList> list_of(const std::vector<std::string>& he
   add("Content-Type:");
   for (const std::string& header : headers) add(header.c_str());
   return list;
+}
+
+// What the same request would meet again.
+bool is_lasting(CURLcode code) {
+  switch (code) {
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_TOO_MANY_REDIRECTS:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM: return true;
+    default: return false;
+  }
 }
 
 int error_number_of(CURLcode code) {
@@ -160,12 +173,13 @@ HttpAnswer HttpClient::perform(const HttpRequest& request, const BodySink& sink)
   set(handle, CURLOPT_NOSIGNAL, 1L);
   set(handle, CURLOPT_ERRORBUFFER, text.data());
   set(handle, CURLOPT_HTTPHEADER, headers.get());
-  set(handle, CURLOPT_HEADERFUNCTION, trireme_take_header);
+  set(handle, CURLOPT_HEADERFUNCTION, take_header);
   set(handle, CURLOPT_HEADERDATA, &transfer);
-  set(handle, CURLOPT_WRITEFUNCTION, trireme_take_body);
+  set(handle, CURLOPT_WRITEFUNCTION, take_body);
   set(handle, CURLOPT_WRITEDATA, &transfer);
   set(handle, CURLOPT_CONNECTTIMEOUT, static_cast<long>(options_.stall.count()));
-  set(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options_.stall.count()));
+  const std::chrono::seconds stall = options_.stall * (request.takes_long ? 15 : 1);
+  set(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(stall.count()));
   set(handle, CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(options_.slowest));
   set(handle, CURLOPT_BUFFERSIZE, 256L << 10);
   for (const char* name : {"AWS_CA_BUNDLE", "SSL_CERT_FILE"}) {
@@ -190,11 +204,10 @@ HttpAnswer HttpClient::perform(const HttpRequest& request, const BodySink& sink)
   if (transfer.thrown) std::rethrow_exception(transfer.thrown);
   if (code == CURLE_OK || transfer.is_ended) return std::move(transfer.answer);
   if (code == CURLE_OPERATION_TIMEDOUT) {
-    throw Passing(
-        fmt::format("the server stalled: less than {} bytes a second for {} s", options_.slowest, options_.stall.count()),
-        ETIMEDOUT);
+    throw FailedAttempt(
+        fmt::format("the server stalled: less than {} bytes a second for {} s", options_.slowest, stall.count()), ETIMEDOUT);
   }
-  throw Passing(text[0] != '\0' ? text.data() : curl_easy_strerror(code), error_number_of(code));
+  throw FailedAttempt(text[0] != '\0' ? text.data() : curl_easy_strerror(code), error_number_of(code), !is_lasting(code));
 }
 
 std::string url_of(std::string_view text) {

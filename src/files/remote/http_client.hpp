@@ -18,6 +18,7 @@ struct HttpRequest {
   std::vector<std::string> headers = {};  // "Range: bytes=0-9"
   std::span<const std::byte> body = {};
   bool follows_redirects = false;
+  bool takes_long = false;  // the server works for minutes before it answers
 };
 
 struct HttpAnswer {
@@ -36,7 +37,7 @@ class HttpClient {
 
   const RemoteOptions& options() const noexcept { return options_; }
 
-  // One attempt. Throws Passing (patience.hpp) where no whole answer comes, and what the sink throws.
+  // One attempt. Throws FailedAttempt (patience.hpp) where no whole answer comes, and what the sink throws.
   HttpAnswer perform(const HttpRequest& request, const BodySink& sink = {}) const;
 
  private:

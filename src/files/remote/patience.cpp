@@ -38,29 +38,33 @@ void check_passing(const HttpAnswer& answer) {
   const int status = answer.head.status;
   if (std::ranges::find(passing_statuses, status) == passing_statuses.end()) return;
   const auto pause = parse_number<int>(answer.head.field("retry-after"));
-  throw Passing(fmt::format("the server answered with status {}", status), status == 429 || status == 503 ? EAGAIN : EIO,
-                pause && *pause >= 0 ? std::optional(std::chrono::seconds(*pause)) : std::nullopt);
+  FailedAttempt failure(fmt::format("the server answered with status {}", status),
+                        status == 429 || status == 503 ? EAGAIN : EIO);
+  if (pause && *pause >= 0) failure.pause = std::chrono::seconds(*pause);
+  throw failure;
 }
 
-void Patience::failed(const Passing& failure, bool progress) {
+void Patience::failed(const FailedAttempt& failure, bool progress) {
   if (progress) {
     attempts_ = 0;
     pause_ = std::chrono::milliseconds(0);
   }
-  if (++attempts_ >= options_.attempts) {
+  if (++attempts_ >= options_.attempts || !failure.passes) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin_;
-    throw Error(
-        {.code = ErrorCode::io,
-         .message = fmt::format("{}, after {} attempts in {:.1f} s: {}", doing_, attempts_, seconds.count(), failure.what()),
-         .path = location_.string(),
-         .error_number = failure.error_number,
-         .hint = "look at the server and at the network"});
+    const std::string often =
+        attempts_ == 1 ? std::string() : fmt::format(", after {} attempts in {:.1f} s", attempts_, seconds.count());
+    throw Error({.code = ErrorCode::io,
+                 .message = fmt::format("{}{}: {}", doing_, often, failure.what()),
+                 .path = location_.string(),
+                 .error_number = failure.error_number,
+                 .hint = "look at the server and at the network"});
   }
   pause_ = std::min(options_.longest_pause, std::max(options_.first_pause, 2 * pause_));
   std::chrono::milliseconds wait = drawn(pause_);
-  if (failure.pause)
-    wait =
-        std::max<std::chrono::milliseconds>(wait, std::min<std::chrono::milliseconds>(*failure.pause, options_.longest_pause));
+  if (failure.pause) {
+    const std::chrono::milliseconds wished = *failure.pause;
+    wait = std::max(wait, std::min(wished, options_.longest_pause));
+  }
   std::this_thread::sleep_for(wait);
 }
 
@@ -76,7 +80,7 @@ HttpAnswer send(const HttpClient& client, const Location& location, const std::s
       }
       check_passing(answer);
       return answer;
-    } catch (const Passing& failure) {
+    } catch (const FailedAttempt& failure) {
       patience.failed(failure);
     }
   }

@@ -11,16 +11,16 @@
 
 namespace trireme::remote {
 
-// An attempt failed in a way that may pass.
-struct Passing : std::runtime_error {
-  Passing(const std::string& what, int number, std::optional<std::chrono::seconds> wish = std::nullopt)
-      : std::runtime_error(what), error_number(number), pause(wish) {}
+struct FailedAttempt : std::runtime_error {
+  FailedAttempt(const std::string& what, int number, bool may_pass = true)
+      : std::runtime_error(what), error_number(number), passes(may_pass) {}
 
   int error_number = 0;
-  std::optional<std::chrono::seconds> pause;  // that the server asks for
+  bool passes = true;                                        // a later attempt may do better
+  std::optional<std::chrono::seconds> pause = std::nullopt;  // that the server asks for
 };
 
-// Throws Passing for a status that may pass.
+// Throws a FailedAttempt for a status that may pass.
 void check_passing(const HttpAnswer& answer);
 
 // The attempts at one thing.
@@ -31,7 +31,7 @@ class Patience {
       : options_(options), location_(location), doing_(std::move(doing)) {}
 
   // Waits before the next attempt, or throws an Error{io} that says what the last one met. `progress`: it brought something.
-  void failed(const Passing& failure, bool progress = false);
+  void failed(const FailedAttempt& failure, bool progress = false);
 
  private:
   const RemoteOptions& options_;

@@ -18,8 +18,8 @@
 namespace trireme::remote {
 namespace {
 
-constexpr std::size_t part_bytes = std::size_t{8} << 20;       // of a read over several connections
-constexpr std::size_t least_progress = std::size_t{64} << 10;  // of an attempt that failed
+constexpr std::size_t part_bytes = std::size_t{4} << 20;        // of a read over several connections
+constexpr std::size_t least_progress = std::size_t{256} << 10;  // of an attempt that failed
 
 void read_part(const HttpClient& client, const Location& location, const RangeSource& source, std::span<std::byte> into,
                std::uint64_t offset) {
@@ -41,9 +41,9 @@ void read_part(const HttpClient& client, const Location& location, const RangeSo
       const HttpAnswer answer = client.perform(source.request(offset, end), take);
       if (received < into.size()) {
         if (!at) source.first_byte(answer, offset);
-        throw Passing(fmt::format("the answer ended after {} of {} bytes", received, into.size()), EIO);
+        throw FailedAttempt(fmt::format("the answer ended after {} of {} bytes", received, into.size()), EIO);
       }
-    } catch (const Passing& failure) {
+    } catch (const FailedAttempt& failure) {
       if (received < into.size()) patience.failed(failure, received >= least_progress);
     }
     into = into.subspan(received);
@@ -116,7 +116,7 @@ Seen look_by_first_byte(const HttpClient& client, const Location& location, cons
                    .message = "the server does not say how large the file is",
                    .path = location.string(),
                    .hint = "copy it to a place whose server does, or to this machine"});
-    } catch (const Passing& failure) {
+    } catch (const FailedAttempt& failure) {
       patience.failed(failure);
     }
   }
@@ -151,7 +151,7 @@ class RemoteInput final : public InputFile {
   }
 
   std::uint64_t first_byte(const HttpAnswer& answer, std::uint64_t begin) const {
-    if (file_.corrects && file_.corrects(answer)) throw Passing("the server asks for another request", EAGAIN);
+    if (file_.corrects && file_.corrects(answer)) throw FailedAttempt("the server asks for another request", EAGAIN);
     check_passing(answer);
     const int status = answer.head.status;
     const auto bytes_now = [](std::uint64_t size) { return fmt::format("{} bytes", size); };
@@ -184,6 +184,13 @@ class RemoteInput final : public InputFile {
 };
 
 }  // namespace
+
+std::string checked_name(std::string name, const Location& folder) {
+  if (name.find('/') == std::string::npos && name != "." && name != "..") return name;
+  throw Error({.code = ErrorCode::corrupt_file,
+               .message = fmt::format("the server says that \"{}\" lies in the folder", name),
+               .path = folder.string()});
+}
 
 void check_range_in(std::uint64_t size, std::size_t bytes, std::uint64_t offset, const Location& location) {
   if (offset <= size && bytes <= size - offset) return;

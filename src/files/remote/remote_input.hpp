@@ -13,8 +13,8 @@ namespace trireme::remote {
 // Asks for bytes [begin, end) of a file, and looks at the head of what comes.
 struct RangeSource {
   std::function<HttpRequest(std::uint64_t begin, std::uint64_t end)> request;
-  // The byte with which the body of status 2xx begins, at most `begin`. Throws Passing where the attempt has to be made again,
-  // otherwise an Error.
+  // The byte with which the body of status 2xx begins, at most `begin`. Throws FailedAttempt where the attempt has to be made
+  // again, otherwise an Error.
   std::function<std::uint64_t(const HttpAnswer& answer, std::uint64_t begin)> first_byte;
 };
 
@@ -40,6 +40,9 @@ std::unique_ptr<InputFile> open_remote(std::shared_ptr<const HttpClient> client,
 
 // Whether there is a file. What can't be told is an Error.
 bool is_remote_file(const HttpClient& client, const Location& location, const RemoteFile& file);
+
+// The name of an entry of a folder. Error{corrupt_file} where it leads elsewhere.
+std::string checked_name(std::string name, const Location& folder);
 
 // Error{corrupt_file} where the file ends before.
 void check_range_in(std::uint64_t size, std::size_t bytes, std::uint64_t offset, const Location& location);

@@ -112,7 +112,8 @@ HttpRequest S3Client::request(const Location& location, const S3Place& place, co
       .method = call.method, .host = host, .path = path, .query = call.query, .headers = call.headers, .body = call.body};
   const S3Keys keys = keys_->keys(location);
   if (!keys.empty()) sign(request, keys, region, std::time(nullptr) + seconds_ahead_);
-  HttpRequest http{.method = call.method, .url = scheme + host + path, .headers = {}, .body = call.body};
+  HttpRequest http{
+      .method = call.method, .url = scheme + host + path, .headers = {}, .body = call.body, .takes_long = call.takes_long};
   if (!call.query.empty()) http.url += "?" + query_text(call.query);
   for (const auto& [name, value] : request.headers) {
     if (name != "host") http.headers.push_back(fmt::format("{}: {}", name, value));
@@ -126,7 +127,7 @@ bool S3Client::corrects(const HttpAnswer& answer, const std::string& bucket) con
   const S3Refusal refusal = parse_refusal(answer.text);
   if (status < 300) {  // of a copy or of a completed upload, whose status is sent before they are done
     if (refusal.code == "InternalError" || refusal.code == "SlowDown" || refusal.code == "ServiceUnavailable") {
-      throw Passing(fmt::format("the server answered with {}: {}", refusal.code, refusal.message), EIO);
+      throw FailedAttempt(fmt::format("the server answered with {}: {}", refusal.code, refusal.message), EIO);
     }
     return false;
   }

@@ -27,6 +27,7 @@ struct S3Call {
   std::map<std::string, std::string> query = {};
   std::map<std::string, std::string> headers = {};  // by names in small letters
   std::span<const std::byte> body = {};
+  bool takes_long = false;  // as a copy
 };
 
 // Signs requests, and finds what a server has against one: another region, other clocks, keys that are too old.
@@ -49,8 +50,10 @@ class S3Client {
   void list(const Location& location, const S3Place& prefix, std::string_view delimiter,
             const std::function<void(const S3Listing& page)>& take) const;
 
- private:
+  // Signed for one attempt.
   HttpRequest request(const Location& location, const S3Place& place, const S3Call& call) const;
+
+ private:
   bool corrects(const HttpAnswer& answer, const std::string& bucket) const;
   std::string region_of(const std::string& bucket) const;
 

@@ -96,9 +96,8 @@ class S3FileSystem final : public FileSystem {
     client_->list(location, folder, "/", [&](const S3Listing& page) {
       const auto add = [&](const std::string& key, FileKind kind) {
         is_there = true;  // a key that is the prefix itself stands for the folder
-        if (key.size() > folder.key.size() && key.starts_with(folder.key)) {
-          entries.push_back({.name = key.substr(folder.key.size()), .kind = kind});
-        }
+        if (key.size() <= folder.key.size() || !key.starts_with(folder.key)) return;
+        entries.push_back({.name = checked_name(key.substr(folder.key.size()), location), .kind = kind});
       };
       for (const std::string& key : page.keys) add(key, FileKind::file);
       for (const std::string& prefix : page.prefixes) add(prefix.substr(0, prefix.size() - 1), FileKind::folder);

@@ -29,10 +29,10 @@ std::string begin_upload(const S3Client& client, const Location& location, const
   return parse_upload_id(client.send_well(location, no_write, place, call).text, location);
 }
 
-// The destructors of those who call it have nobody to tell.
+// One attempt: those who call it have nobody to tell, and should not wait.
 void abort_upload(const S3Client& client, const Location& location, const S3Place& place, const std::string& upload) noexcept {
   try {
-    client.send(location, "an upload cannot be taken back", place, {.method = "DELETE", .query = {{"uploadId", upload}}});
+    client.http()->perform(client.request(location, place, {.method = "DELETE", .query = {{"uploadId", upload}}}));
   } catch (const std::exception&) {  // its parts stay until the bucket's rules or remove_all() take them
   }
 }
@@ -58,6 +58,7 @@ S3Output::~S3Output() {
 void S3Output::reserve(std::uint64_t bytes) {
   constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
   const std::uint64_t least = bytes / (most_parts - 1) / mebibyte + 1;
+  is_reserved_ = true;
   if (upload_.empty()) part_bytes_ = std::max<std::size_t>(part_bytes_, least * mebibyte);
 }
 
@@ -113,7 +114,7 @@ void S3Output::send_part() {
   };
   under_way_.push_back(std::async(std::launch::async, send));
   part_ = {};
-  if ((index + 1) % parts_of_a_size == 0) part_bytes_ *= 2;
+  if (!is_reserved_ && (index + 1) % parts_of_a_size == 0) part_bytes_ *= 2;
 }
 
 void S3Output::await_parts(std::size_t left) {
@@ -128,7 +129,7 @@ void S3Output::put_whole() { finish(finishing(marked({.method = "PUT", .body = p
 
 void S3Output::complete() {
   const std::string body = completion_of(tags_);
-  finish(finishing({.method = "POST", .query = {{"uploadId", upload_}}, .body = bytes_in(body)}));
+  finish(finishing({.method = "POST", .query = {{"uploadId", upload_}}, .body = bytes_in(body), .takes_long = true}));
 }
 
 // An attempt whose answer was lost may have done it: the next one then finds an object, or no upload.
@@ -163,7 +164,7 @@ void copy_object(const S3Client& client, const Location& from, const Location& t
   const std::uint64_t size = head.head.content_length().value_or(0);
   const auto piece = static_cast<std::uint64_t>(client.options().copy_bytes);
   if (size <= piece) {
-    client.send_well(from, doing, target, {.method = "PUT", .headers = {{"x-amz-copy-source", name}}});
+    client.send_well(from, doing, target, {.method = "PUT", .headers = {{"x-amz-copy-source", name}}, .takes_long = true});
     return;
   }
   const std::string upload = begin_upload(client, to, target, {});
@@ -175,11 +176,13 @@ void copy_object(const S3Client& client, const Location& from, const Location& t
           .query = {{"partNumber", part_query_number(tags.size())}, {"uploadId", upload}},
           .headers = {{"x-amz-copy-source", name},
                       {"x-amz-copy-source-if-match", std::string(head.head.field("etag"))},
-                      {"x-amz-copy-source-range", fmt::format("bytes={}-{}", begin, std::min(size, begin + piece) - 1)}}};
+                      {"x-amz-copy-source-range", fmt::format("bytes={}-{}", begin, std::min(size, begin + piece) - 1)}},
+          .takes_long = true};
       tags.push_back(parse_copied_tag(client.send_well(from, doing, target, call).text, from));
     }
     const std::string body = completion_of(tags);
-    client.send_well(to, doing, target, {.method = "POST", .query = {{"uploadId", upload}}, .body = bytes_in(body)});
+    client.send_well(to, doing, target,
+                     {.method = "POST", .query = {{"uploadId", upload}}, .body = bytes_in(body), .takes_long = true});
   } catch (...) {
     abort_upload(client, to, target, upload);
     throw;

@@ -163,10 +163,11 @@ class WebHdfsFileSystem final : public ReadOnly {
     const HttpAnswer answer = server_->ask(folder, doing, "LISTSTATUS");
     if (answer.head.status == 404) refuse_status(folder, doing, 404, said_by_hdfs(answer));
     std::vector<FolderEntry> entries;
-    parse_hdfs(answer, folder, [&entries](const nlohmann::json& object) {
+    parse_hdfs(answer, folder, [&](const nlohmann::json& object) {
       for (const auto& entry : object.at("FileStatuses").at("FileStatus")) {
         const HdfsStatus status = status_from(entry);
-        if (!status.suffix.empty()) entries.push_back({.name = status.suffix, .kind = kind_of_type(status.type)});
+        if (!status.suffix.empty())
+          entries.push_back({.name = checked_name(status.suffix, folder), .kind = kind_of_type(status.type)});
       }
       return 0;
     });
