@@ -96,6 +96,7 @@
 #include "trireme/device/stream.hpp"
 #include "trireme/files/file_system.hpp"
 #include "trireme/files/location.hpp"
+#include "trireme/files/remote/remote_file_systems.hpp"
 #include "trireme/files/run_status.hpp"
 #include "trireme/files/safetensors.hpp"
 #include "trireme/mesh/process_mesh.hpp"

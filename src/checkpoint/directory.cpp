@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <optional>
@@ -22,6 +23,12 @@ namespace {
 constexpr std::string_view step_prefix = "step-";
 constexpr std::string_view temporary_prefix = ".tmp-";
 constexpr std::string_view aside_prefix = "left-";
+
+// An object store has no rename of a folder in one act. There a checkpoint is written where it will lie, and its manifest, one
+// object, commits it. Until then `writing_name` says which job is at it; the manifest of one that is put aside has another
+// name.
+constexpr const char* writing_name = "writing";
+constexpr const char* manifest_aside_name = "left-manifest.json";
 
 constexpr int first_version = 1;
 
@@ -107,6 +114,11 @@ void put_later_aside(FileSystem& files, const Location& directory, std::int64_t 
   std::vector<Version> later = committed_versions(files, directory);
   std::erase_if(later, [step](const Version& version) { return version.step <= step; });
   for (const Version& version : later) {
+    const Location folder = directory / version.name;
+    if (files.is_object_store()) {
+      files.rename(folder / manifest_name, folder / manifest_aside_name);
+      continue;
+    }
     files.rename(directory / version.name, free_name(files, directory / fmt::format("{}{}", aside_prefix, version.name)));
   }
   if (!later.empty()) files.sync_folder(directory);
@@ -132,13 +144,27 @@ std::string job_of_temporary(std::string_view name) {
   return is_version_or_copy(name) || name == writer_sign_name ? job : std::string();
 }
 
-// Whether put_later_aside() has renamed this folder.
-bool is_aside(std::string_view name) {
-  return name.starts_with(aside_prefix) && is_version_or_copy(name.substr(aside_prefix.size()));
+// Whether put_later_aside() has put this folder aside.
+bool is_aside(const FileSystem& files, const Location& directory, std::string_view name) {
+  if (name.starts_with(aside_prefix) && is_version_or_copy(name.substr(aside_prefix.size()))) return true;
+  return files.is_object_store() && version_of(name) && files.exists(directory / std::string(name) / manifest_aside_name);
+}
+
+// In an object store: whether a job is writing this checkpoint, or has left it unfinished.
+bool is_unfinished(const FileSystem& files, const Location& directory, const std::string& name) {
+  return files.is_object_store() && version_of(name) && !files.exists(directory / name / manifest_name) &&
+         !is_aside(files, directory, name);
+}
+
+// The job that writes this folder. Empty if the folder does not say, for example when it is half removed.
+std::string writer_of(const FileSystem& files, const Location& folder) {
+  const Location path = folder / writing_name;
+  return files.exists(path) ? files.open(path)->content() : std::string();
 }
 
 // Renames it first, so that a half-removed folder is never taken for a checkpoint.
 void remove_checkpoint(FileSystem& files, const Location& directory, const std::string& name, const std::string& job) {
+  if (files.is_object_store()) return remove_folder(files, directory / name);
   const Location aside = free_name(files, temporary_path(directory, job, name));
   files.rename(directory / name, aside);
   files.sync_folder(directory);
@@ -179,7 +205,8 @@ std::vector<std::string> prune(const Location& directory, int keep, FileSystem& 
   require(keep >= 1, "{} checkpoints to keep, but it must be 1 or more", keep);
   require_unclaimed(directory, file_system);
   std::vector<std::string> removed = keep_newest(file_system, directory, keep, random_job());
-  const auto aside = remove_if(file_system, directory, is_aside);
+  const auto aside =
+      remove_if(file_system, directory, [&](const std::string& name) { return is_aside(file_system, directory, name); });
   removed.insert(removed.end(), aside.begin(), aside.end());
   return removed;
 }
@@ -194,8 +221,9 @@ std::vector<std::string> remove_unfinished(const Location& directory) {
 
 std::vector<std::string> remove_unfinished(const Location& directory, FileSystem& file_system) {
   require_unclaimed(directory, file_system);
-  return remove_if(file_system, directory,
-                   [](const std::string& name) { return !job_of_temporary(name).empty() || name == writer_sign_name; });
+  return remove_if(file_system, directory, [&](const std::string& name) {
+    return !job_of_temporary(name).empty() || name == writer_sign_name || is_unfinished(file_system, directory, name);
+  });
 }
 
 std::vector<std::int64_t> committed_steps(const Location& directory, const FileSystem& file_system) {
@@ -228,27 +256,58 @@ Location temporary_path(const Location& directory, const std::string& job, const
   return directory / fmt::format("{}{}-{}", temporary_prefix, job, name);
 }
 
-Location temporary_folder(const Location& directory, const std::string& job, std::int64_t step) {
-  return temporary_path(directory, job, name_of(step, first_version));
-}
-
 void make_directory(FileSystem& files, const Location& directory) {
   files.create_folder(directory);
   files.sync_folder(directory.parent());
 }
 
 void remove_leftovers(FileSystem& files, const Location& directory, const std::string& job) {
-  remove_if(files, directory, [&job](const std::string& name) { return job_of_temporary(name) == job; });
+  remove_if(files, directory, [&](const std::string& name) {
+    if (!is_unfinished(files, directory, name)) return job_of_temporary(name) == job;
+    const std::string writer = writer_of(files, directory / name);
+    return writer.empty() || writer == job;
+  });
 }
 
-void commit(FileSystem& files, const Location& directory, const Location& temporary, std::int64_t step,
+Location make_folder(FileSystem& files, const Location& directory, const std::string& job, std::int64_t step) {
+  if (!files.is_object_store()) {
+    Location folder = temporary_path(directory, job, name_of(step, first_version));
+    files.create_folder(folder);
+    return folder;
+  }
+  for (;;) {
+    Location folder = directory / next_name(files, directory, step);
+    try {
+      write_durably(files, folder / writing_name, job);
+      return folder;
+    } catch (const Error& error) {  // another job has just taken the name
+      if (error.fields().error_number != EEXIST) throw;
+    }
+  }
+}
+
+void remove_folder(FileSystem& files, const Location& folder) {
+  files.remove_all(folder / manifest_name);
+  files.remove_all(folder);
+}
+
+void commit(FileSystem& files, const Location& directory, const Location& folder, std::int64_t step,
             const std::string& manifest) {
-  const Location unnamed = temporary / fmt::format("{}.tmp", manifest_name);
+  if (files.is_object_store()) {
+    put_later_aside(files, directory, step);
+    write_durably(files, folder / manifest_name, manifest);
+    try {
+      files.remove_all(folder / writing_name);
+    } catch (const Error&) {  // beside a manifest it says nothing
+    }
+    return;
+  }
+  const Location unnamed = folder / fmt::format("{}.tmp", manifest_name);
   write_durably(files, unnamed, manifest);
-  files.rename(unnamed, temporary / manifest_name);
-  files.sync_folder(temporary);
+  files.rename(unnamed, folder / manifest_name);
+  files.sync_folder(folder);
   put_later_aside(files, directory, step);
-  files.rename(temporary, directory / next_name(files, directory, step));
+  files.rename(folder, directory / next_name(files, directory, step));
   files.sync_folder(directory);
 }
 

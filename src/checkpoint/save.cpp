@@ -129,14 +129,14 @@ void Checkpoints::save(std::int64_t step, const State& state, const Configuratio
   saving->imported = imported;
   saving->plan = make_plan(group_, state);
   saving->shard = shard_of(saving->plan, state, group_.rank());
-  saving->folder = temporary_folder(options_.directory, job_, step);
   saving_ = std::move(saving);
   const auto begin = [&] {
-    if (group_.rank() == 0) options_.file_system->create_folder(saving_->folder);
+    if (group_.rank() == 0) saving_->folder = make_folder(*options_.file_system, options_.directory, job_, step);
     if (options_.asynchronous) own(saving_->shard, copy_);
   };
   try {
     group_.agree(begin, "begin a checkpoint");
+    saving_->folder = options_.directory / broadcast_text(group_, saving_->folder.name(), "folder of a checkpoint");
   } catch (...) {
     abandon();
     throw;
@@ -214,12 +214,13 @@ void Checkpoints::commit_when_written() {
 // this leaves has the job's id in its name, so a later start removes it.
 void Checkpoints::abandon() {
   const auto saving = std::move(saving_);
-  if (saving->all_written && group_.rank() != 0) return;
+  if (saving->folder.empty() || (saving->all_written && group_.rank() != 0)) return;
   FileSystem& files = *options_.file_system;
   try {
     if (saving->written.valid()) saving->written.wait();
+    if (group_.rank() == 0) return remove_folder(files, saving->folder);
     files.remove_all(saving->folder / shard_name(group_.rank()));
-    if (group_.rank() == 0 || files.names_in(saving->folder).empty()) files.remove_all(saving->folder);
+    if (files.names_in(saving->folder).empty()) files.remove_all(saving->folder);
   } catch (const std::exception&) {
   }
 }

@@ -267,6 +267,8 @@ class CachedFileSystem final : public FileSystem {
   }
 
   std::unique_ptr<OutputFile> create(const Location& location) override { return files_->create(location); }
+  std::unique_ptr<OutputFile> replace(const Location& location) override { return files_->replace(location); }
+  bool is_object_store() const override { return files_->is_object_store(); }
   void create_folder(const Location& location) override { files_->create_folder(location); }
   void rename(const Location& from, const Location& to) override { files_->rename(from, to); }
   void sync_folder(const Location& location) override { files_->sync_folder(location); }

@@ -6,12 +6,17 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
+#include "files/remote_schemes.hpp"
 #include "files/system_error.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/parse_number.hpp"
+#include "trireme/files/cached_file_system.hpp"
 
 namespace trireme {
 namespace {
@@ -25,6 +30,19 @@ struct FileSystems {
 FileSystems& file_systems() {
   static FileSystems systems;
   return systems;
+}
+
+// TRIREME_CACHE names a folder for files that are fetched over the network, TRIREME_CACHE_BYTES how many bytes they may take.
+std::shared_ptr<FileSystem> cached_where_asked(std::shared_ptr<FileSystem> remote) {
+  const char* folder = std::getenv("TRIREME_CACHE");
+  if (folder == nullptr || *folder == '\0') return remote;
+  FileCacheOptions options{.folder = folder};
+  if (const char* text = std::getenv("TRIREME_CACHE_BYTES"); text != nullptr && *text != '\0') {
+    const auto bytes = parse_number<double>(text);
+    require(bytes && *bytes >= 1 && *bytes < 0x1p63, "TRIREME_CACHE_BYTES={} is not a number of bytes, such as 200e9", text);
+    options.most_bytes = static_cast<std::uint64_t>(*bytes);
+  }
+  return cached_file_system(std::move(remote), options);
 }
 
 FileKind kind_if_known(const Location& location) {
@@ -47,6 +65,44 @@ Location free_name_beside(const Location& location, FileSystem& files, std::uniq
   }
 }
 
+// Lies beside the file that it replaces until it is closed, and is removed where it is not.
+class FileBeside final : public OutputFile {
+ public:
+  FileBeside(FileSystem& files, Location location)
+      : files_(files), location_(std::move(location)), temporary_(free_name_beside(location_, files_, file_)) {}
+
+  ~FileBeside() override {
+    if (renamed_) return;
+    try {
+      files_.remove_all(temporary_);
+    } catch (const std::exception&) {  // it stays
+    }
+  }
+
+  void reserve(std::uint64_t bytes) override { file_->reserve(bytes); }
+  void write(std::span<const std::byte> bytes) override { file_->write(bytes); }
+  void sync() override {
+    if (finished_) return;
+    file_->sync();
+    file_->close();
+    finished_ = true;
+  }
+  void close() override {
+    sync();
+    files_.rename(temporary_, location_);
+    renamed_ = true;
+    files_.sync_folder(location_.parent());
+  }
+
+ private:
+  FileSystem& files_;
+  Location location_;
+  std::unique_ptr<OutputFile> file_;
+  Location temporary_;  // its name until then
+  bool finished_ = false;
+  bool renamed_ = false;
+};
+
 }  // namespace
 
 std::shared_ptr<const std::byte> InputFile::map() const {
@@ -61,6 +117,10 @@ std::string InputFile::content() const {
   std::string text(size(), '\0');
   read_at(std::as_writable_bytes(std::span(text)), 0);
   return text;
+}
+
+std::unique_ptr<OutputFile> FileSystem::replace(const Location& location) {
+  return std::make_unique<FileBeside>(*this, location);
 }
 
 std::vector<std::string> FileSystem::names_in(const Location& folder) const {
@@ -83,11 +143,14 @@ std::shared_ptr<FileSystem> file_system_of(const Location& location) {
   const std::scoped_lock lock(systems.mutex);
   const auto found = systems.of_scheme.find(location.scheme());
   if (found != systems.of_scheme.end()) return found->second;
-  std::vector<std::string> schemes;
-  for (const auto& [scheme, system] : systems.of_scheme) schemes.push_back(scheme + ":");
+  if (std::ranges::find(remote_schemes, location.scheme()) != std::end(remote_schemes)) {
+    return systems.of_scheme.emplace(location.scheme(), cached_where_asked(remote_file_system(location))).first->second;
+  }
+  std::set<std::string> schemes(std::begin(remote_schemes), std::end(remote_schemes));
+  for (const auto& [scheme, system] : systems.of_scheme) schemes.insert(scheme);
   throw Error(
       {.code = ErrorCode::invalid_argument,
-       .message = fmt::format("there is no file system for {}:, only for {}", location.scheme(), fmt::join(schemes, ", ")),
+       .message = fmt::format("there is no file system for {}:, only for {}:", location.scheme(), fmt::join(schemes, ":, ")),
        .path = location.string(),
        .hint = "write a file name with a colon as ./NAME; add other schemes by add_file_system()"});
 }
@@ -102,33 +165,6 @@ bool is_same(const Location& one, const Location& other) {
   if (one.scheme() != other.scheme() || one.empty() || other.empty()) return false;
   const auto files = file_system_of(one);
   return files->real(one) == files->real(other);
-}
-
-FileReplacement::FileReplacement(Location location)
-    : location_(std::move(location)),
-      files_(file_system_of(location_)),
-      temporary_(free_name_beside(location_, *files_, file_)) {}
-
-FileReplacement::~FileReplacement() {
-  if (committed_) return;
-  try {
-    files_->remove_all(temporary_);
-  } catch (const std::exception&) {  // the temporary file stays
-  }
-}
-
-void FileReplacement::finish() {
-  if (finished_) return;
-  file_->sync();
-  file_->close();
-  finished_ = true;
-}
-
-void FileReplacement::commit() {
-  finish();
-  files_->rename(temporary_, location_);
-  committed_ = true;
-  files_->sync_folder(location_.parent());
 }
 
 }  // namespace trireme

@@ -11,6 +11,7 @@
 #include "data/images/decode_picture.hpp"
 #include "fuzz/inputs.hpp"
 #include "fuzz/model_parsers.hpp"
+#include "fuzz/remote_parsers.hpp"
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/data/images/cifar10.hpp"
@@ -330,6 +331,7 @@ constexpr std::array parsers_of_data{Parser{"safetensors", read_tensors, safeten
 std::vector<Parser> parsers() {
   std::vector<Parser> all(parsers_of_data.begin(), parsers_of_data.end());
   all.insert(all.end(), model_parsers().begin(), model_parsers().end());
+  all.insert(all.end(), remote_parsers().begin(), remote_parsers().end());
   return all;
 }
 

@@ -24,16 +24,22 @@ class CheckpointReader {
   const Manifest& manifest() const { return manifest_; }
   const SavedTensor* find(std::string_view name) const;  // null if there is none
 
-  // All elements of one of its tensors, row-major. Throws Error{corrupt_file} if a checksum does not match.
+  // All elements of one of its tensors, row-major. Its files stay open for the next call. Throws Error{corrupt_file} if a
+  // checksum does not match.
   std::vector<std::byte> read(const SavedTensor& tensor) const;
 
   // Reads and checks everything. Returns a line for each damaged file and tensor; empty if the checkpoint is intact.
   std::vector<std::string> problems() const;
 
  private:
+  const InputFile& input(int file) const;
+
+  struct Inputs;
+
   Location folder_;
   std::shared_ptr<FileSystem> files_;
   Manifest manifest_;
+  std::shared_ptr<Inputs> inputs_;
 };
 
 }  // namespace checkpoint

@@ -19,10 +19,10 @@ struct FileCacheOptions {
 //   add_file_system("gs", cached_file_system(std::make_shared<GoogleStorage>(), {.folder = "/local/cache", .most_bytes =
 //   1e12}));
 //
-// A file is fetched as a whole when it is read, but for the first short reads, such as that of a head. It is kept under its location, size and version
-// (InputFile::version()); files without a version are never kept. A kept file is checked by its checksum when it is opened, and
-// fetched again where it is damaged. Beyond `most_bytes` the files that were not opened for the longest time go. Where the
-// folder's disk is full, files are read from where they are, and the log says so once.
+// A file is fetched as a whole when it is read, but for the first short reads, such as that of a head. It is kept under its
+// location, size and version (InputFile::version()); files without a version are never kept. A kept file is checked by its
+// checksum when it is opened, and fetched again where it is damaged. Beyond `most_bytes` the files that were not opened for the
+// longest time go. Where the folder's disk is full, files are read from where they are, and the log says so once.
 std::shared_ptr<FileSystem> cached_file_system(std::shared_ptr<FileSystem> files, const FileCacheOptions& options);
 
 }  // namespace trireme

@@ -62,6 +62,15 @@ class FileSystem {
   virtual ~FileSystem() = default;
   virtual std::unique_ptr<OutputFile> create(const Location& location) = 0;  // the file must not exist yet
   virtual std::unique_ptr<InputFile> open(const Location& location) const = 0;
+
+  // A file that takes the place of what is there, or the first, when it is closed, all of it at once. Without close() nothing
+  // changes. By default it is written beside, synced, and renamed.
+  virtual std::unique_ptr<OutputFile> replace(const Location& location);
+
+  // Whether it has objects with names in place of files in folders, as S3. A file is then there once it is closed, and at once;
+  // a folder is what names begin with, and rename() copies: a file in one act, what is in a folder one by one.
+  virtual bool is_object_store() const { return false; }
+
   virtual void create_folder(const Location& location) = 0;  // it may exist
   virtual void rename(const Location& from, const Location& to) = 0;
   virtual void sync_folder(const Location& location) = 0;  // makes created, renamed and removed entries durable
@@ -78,10 +87,13 @@ class FileSystem {
 
 std::shared_ptr<FileSystem> posix_file_system();
 
-// Registers the file system of a scheme, for example "s3". Throws Error{invalid_argument} for a scheme that has one, as "file".
+// Registers the file system of a scheme, for example "gs". Throws Error{invalid_argument} for a scheme that has one: "file",
+// and each scheme of which a location was opened before. So a program may register its own "s3" before it opens a location
+// there.
 void add_file_system(const std::string& scheme, std::shared_ptr<FileSystem> system);
 
-// Throws Error{invalid_argument} with the known schemes where the location's is unknown.
+// "http", "https", "s3" and "webhdfs" need no registration (files/remote/remote_file_systems.hpp). Throws
+// Error{invalid_argument} with the known schemes where the location's is unknown.
 std::shared_ptr<FileSystem> file_system_of(const Location& location);
 
 std::unique_ptr<InputFile> open_file(const Location& location);
@@ -93,26 +105,18 @@ bool is_there(const Location& location);
 // Whether both name the same place, even if it does not exist. False for an empty location.
 bool is_same(const Location& one, const Location& other);
 
-// Replaces a file atomically: writes to a temporary file beside `location`, which commit() renames. Without commit() the
-// destructor removes the temporary file. To replace several files, call finish() on all of them before the first commit().
+// Replaces a file atomically, by FileSystem::replace(). To replace several files, call finish() on all of them before the first
+// commit().
 class FileReplacement {
  public:
-  explicit FileReplacement(Location location);
-  ~FileReplacement();
-  FileReplacement(const FileReplacement&) = delete;
-  FileReplacement& operator=(const FileReplacement&) = delete;
+  explicit FileReplacement(const Location& location) : file_(file_system_of(location)->replace(location)) {}
 
   void write(std::span<const std::byte> bytes) { file_->write(bytes); }
-  void finish();  // returns when the bytes are on the disk; ends writing
-  void commit();  // calls finish() first
+  void finish() { file_->sync(); }   // returns when the bytes are on the disk; ends writing
+  void commit() { file_->close(); }  // calls finish() first; without it nothing changes
 
  private:
-  Location location_;
-  std::shared_ptr<FileSystem> files_;
   std::unique_ptr<OutputFile> file_;
-  Location temporary_;  // the file's name until commit()
-  bool finished_ = false;
-  bool committed_ = false;
 };
 
 }  // namespace trireme
