@@ -25,7 +25,7 @@ struct InterpolateOptions {
   ops::Extent2d size = {};
   Scale2d scale = {};
   InterpolateMode mode = InterpolateMode::nearest;
-  bool align_corners = false;  // for bilinear: aligns the centers of the corner pixels; otherwise the corners of the images
+  bool align_corners = false;  // for bilinear; true aligns the centers of the corner pixels, false the corners of the images
 };
 
 }  // namespace trireme

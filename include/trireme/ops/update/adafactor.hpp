@@ -6,8 +6,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Adafactor's passes over a parameter (Shazeer, Stern 2018, arXiv 1804.04235), as torch.optim.Adafactor: the scaled gradient,
-// the running means of its squares, the second moment that is estimated from them, and the step.
+// Adafactor's passes over a parameter (Shazeer, Stern 2018, arXiv 1804.04235), as in torch.optim.Adafactor. They compute the
+// scaled gradient, the running means of its squares, the second moment estimated from these means, and the step.
 
 struct AdafactorGradientStep {
   double gradient_scale = 1;
@@ -113,7 +113,7 @@ struct AdafactorStep {
   bool adapts = true;     // the rate is relative to the root mean square of the weights
   double count = 1;       // elements of the parameter
   std::int64_t update = 1;
-  const UpdateSquares* squares = nullptr;  // of all of its weights, and of the direction
+  const UpdateSquares* squares = nullptr;  // of all weights of the parameter, and of the direction
   StepOnDevice on_device = {};
 };
 

@@ -19,7 +19,7 @@ struct NadamStep {
   StepOnDevice on_device = {};
 };
 
-// The momentum of update 1, 2, ...: it rises to beta1.
+// The momentum of update number `update`, from 1. It rises to beta1.
 TRIREME_HOST_DEVICE double momentum_of(const NadamStep& step, std::int64_t update) {
   return step.beta1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(update) * step.momentum_decay));
 }
