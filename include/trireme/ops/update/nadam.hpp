@@ -13,7 +13,7 @@ struct NadamStep {
   double epsilon = 1e-8;
   double weight_decay = 0;
   double momentum_decay = 0.004;
-  bool decoupled = false;  // weight decay
+  bool decoupled = false;  // as in AdamStep
   std::int64_t update = 1;
   double gradient_scale = 1;
   StepOnDevice on_device = {};
@@ -46,7 +46,7 @@ struct NadamUpdate {
   T gradient_scale;
   T gradient_decay;  // weight decay that is added to the gradient
   Moments<T> moments;
-  T weight_factor;  // 1 - learning_rate * weight_decay, where that is decoupled
+  T weight_factor;  // 1 - learning_rate * weight_decay if decoupled, else 1
   T gradient_rate;  // the learning rates of the gradient and of the first moment
   T moment_rate;
   T inverse_root_bias_correction2;

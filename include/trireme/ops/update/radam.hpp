@@ -12,7 +12,7 @@ struct RadamStep {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
-  bool decoupled = false;  // weight decay
+  bool decoupled = false;  // as in AdamStep
   std::int64_t update = 1;
   double gradient_scale = 1;
   StepOnDevice on_device = {};
