@@ -33,9 +33,9 @@ struct GradScalerOptions {
 //   scaler.step(optimizer, optim::summarize(model.store(), loss), {.clip_norm = 1});
 //   scaler.update();
 //
-// The norm in the step's summary, which is that of all ranks, shows an overflow: all ranks skip the same steps, without another
-// collective. The scale of a loss on a GPU lies on the GPU. If the summary lies there too, the host never waits: step() returns
-// true, and the GPU skips a step with an overflow at any scale.
+// An overflow shows in the norm of the step's summary. It is the norm over all ranks, so all ranks skip the same steps without
+// another collective. The scale of a loss on a GPU lies on the GPU. If the summary lies on the GPU too, the host never waits:
+// step() returns true, and the GPU skips each step with an overflow, whatever the scale.
 class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {});
@@ -58,7 +58,7 @@ class GradScaler {
     if (options_.enabled) unscale_for(&optimizer, summary);
   }
 
-  // The same, before it is known which optimizer step() will get.
+  // The same for a caller that does not know which optimizer step() will get.
   void unscale(StepSummary& summary) {
     if (options_.enabled) unscale_for(nullptr, summary);
   }
@@ -88,19 +88,20 @@ class GradScaler {
 
   void give_up() { progress_.clear(); }  // undoes unscale() and step() of this iteration
 
-  // Lowers the scale if a step was skipped since the last update(), raises it after growth_interval steps that were not.
+  // Lowers the scale if a step was skipped since the last update(), raises it after growth_interval steps that were not
+  // skipped.
   void update();
   void update(double new_scale);
 
-  // Brings the scale back to the GPU if an eager step left it on the host. Call it before a step is recorded or launched, which
-  // reads the scale there.
+  // Brings the scale back to the GPU if an eager step left it on the host. Call it before recording or launching a step,
+  // because the step reads the scale on the GPU.
   void return_to_device() const;
 
   // If the scale lies on a GPU, the host waits for it.
   double scale() const { return options_.enabled ? static_cast<double>(state().scale) : 1.0; }
   std::int64_t skipped_steps() const { return state().skipped_steps; }
 
-  // What a checkpoint keeps.
+  // The values that a checkpoint saves.
   struct State {
     float scale = 0;
     std::int64_t growth_tracker = 0;  // steps since the scale changed

@@ -22,9 +22,9 @@ class CheckpointReader {
 
   const Location& folder() const { return folder_; }
   const Manifest& manifest() const { return manifest_; }
-  const SavedTensor* find(std::string_view name) const;  // null if there is none
+  const SavedTensor* find(std::string_view name) const;  // null if there is no such tensor
 
-  // All elements of one of its tensors, row-major. Throws Error{corrupt_file} if a checksum does not match.
+  // All elements of a tensor of the checkpoint, row-major. Throws Error{corrupt_file} if a checksum does not match.
   std::vector<std::byte> read(const SavedTensor& tensor) const;
 
   // Reads and checks everything. Returns a line for each damaged file and tensor; empty if the checkpoint is intact.

@@ -15,7 +15,7 @@ enum class ErrorCode : std::uint8_t {
   invalid_argument,  // the caller's values are wrong
   io,                // the operating system reported an error: see error_number
   corrupt_file,      // a file's content breaks its format
-  not_available,     // this build or machine does not support it
+  not_available,     // this build or machine does not support the operation
   out_of_memory,
   rank_mismatch,  // ranks disagree on what to do or on what they hold
   peer_failed,    // another rank failed first: the message has its error

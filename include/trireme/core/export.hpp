@@ -1,7 +1,7 @@
 #pragma once
 
 // Exports the declarations of public headers from a shared library of trireme. Every public header opens its namespace with it;
-// everything else is hidden where GCC compiles the library.
+// everything else is hidden if GCC compiles the library.
 //
 //   namespace trireme TRIREME_EXPORT {
 //   class Mesh;

@@ -38,8 +38,8 @@ using Place = std::variant<Steps, Samples, Tokens, Epochs>;  // without Seconds,
 
 std::string to_text(const Amount& amount);  // "600 steps", "20 epochs", "90 s"
 
-// Parses the texts of to_text(), and "600" (steps), "1 epoch", "30s", "10min", "2h". Throws Error{invalid_argument} for
-// anything else and for values not above 0.
+// Parses the texts of to_text(), and "600" (steps), "1 epoch", "30s", "10min", "2h". Throws Error{invalid_argument} for other
+// texts and for values that are not above 0.
 Amount parse_amount(std::string_view text);
 
 }  // namespace trireme

@@ -36,7 +36,7 @@ class InputFile {
   // Whether map() reads from the disk when the memory is touched, so that a large file need not fit memory.
   virtual bool maps_from_disk() const { return false; }
 
-  // A text that changes whenever the content does, such as an ETag. Empty: nobody knows.
+  // A text that changes whenever the content changes, such as an ETag. Empty: unknown.
   virtual std::string version() const { return {}; }
 
   std::string content() const;  // the whole file
@@ -67,7 +67,7 @@ class FileSystem {
   virtual void sync_folder(const Location& location) = 0;  // makes created, renamed and removed entries durable
   virtual void remove_all(const Location& location) = 0;   // with its content; it may be missing
   virtual FileKind kind_of(const Location& location) const = 0;
-  virtual std::vector<FolderEntry> entries_of(const Location& folder) const = 0;  // sorted by name; it must exist
+  virtual std::vector<FolderEntry> entries_of(const Location& folder) const = 0;  // sorted by name; the folder must exist
 
   // The location with all links resolved: equal for two locations of one place, even if it does not exist.
   virtual Location real(const Location& location) const { return location; }
@@ -78,19 +78,20 @@ class FileSystem {
 
 std::shared_ptr<FileSystem> posix_file_system();
 
-// Registers the file system of a scheme, for example "s3". Throws Error{invalid_argument} for a scheme that has one, as "file".
+// Registers the file system of a scheme, for example "s3". Throws Error{invalid_argument} if the scheme already has one, as
+// "file" does.
 void add_file_system(const std::string& scheme, std::shared_ptr<FileSystem> system);
 
-// Throws Error{invalid_argument} with the known schemes where the location's is unknown.
+// Throws Error{invalid_argument}, which lists the known schemes, if the location's scheme is unknown.
 std::shared_ptr<FileSystem> file_system_of(const Location& location);
 
 std::unique_ptr<InputFile> open_file(const Location& location);
 
-// Both are also false where it can't be found out, for example for an unknown scheme; opening then throws the reason.
+// Both also return false if the answer can't be found out, for example for an unknown scheme. Opening then throws the reason.
 bool is_folder(const Location& location);
 bool is_there(const Location& location);
 
-// Whether both name the same place, even if it does not exist. False for an empty location.
+// Whether both locations name the same place, even if it does not exist. False for an empty location.
 bool is_same(const Location& one, const Location& other);
 
 // Replaces a file atomically: writes to a temporary file beside `location`, which commit() renames. Without commit() the

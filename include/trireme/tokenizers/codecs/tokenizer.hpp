@@ -29,9 +29,9 @@ struct DecodeOptions {
 
 struct Encoding {
   std::vector<std::int32_t> tokens;
-  // For each token, its bytes in the text, widened to whole characters; empty for an added token.
+  // For each token, the range of its bytes in the text, widened to whole characters; empty for an added token.
   std::vector<Range> offsets;
-  // For each token, its text in a pair, 0 or 1: BERT's token types.
+  // For each token, the number of its text in a pair, 0 or 1: BERT's token types.
   std::vector<std::int32_t> types;
 };
 
