@@ -69,7 +69,7 @@ class [[nodiscard]] Pending {
   ~Pending();
 
   bool done();          // advances the operation, never blocks; throws its error
-  void wait_on_host();  // returns when the host can read the result; throws its error
+  void wait_on_host();  // returns when the host can read the result; throws the operation's error
 
   // Makes the GPU work that this thread submits from now on wait for the collective. For a collective on GPU memory
   // (comm/nccl/gpu_group.hpp) the call returns at once, and later calls and waits throw the collective's errors. For host
@@ -112,7 +112,7 @@ class Collectives {
   Pending broadcast(std::span<T, extent> data, int root, std::string_view name = {}) const {
     return start_checked(call_of(CallKind::broadcast, data, {.peer = root, .name = name}));
   }
-  // Copies `data`, so it never waits for the receiver. Messages between two ranks with the same tag arrive in order.
+  // Copies `data`, so send() never waits for the receiver. Messages between two ranks with the same tag arrive in order.
   template <typename T, std::size_t extent>
   void send(std::span<const T, extent> data, int to, int tag, std::string_view name = {}) const {
     const std::span<T, extent> read(const_cast<T*>(data.data()), data.size());

@@ -22,7 +22,7 @@ struct NonFinite {
   std::vector<int> ranks = {};  // ranks with such a loss; empty: the inf or nan began in a backward pass
 };
 
-// Sums over ranks and micro-batches. It has only doubles, so that a group can reduce it.
+// Sums over ranks and micro-batches. All fields are doubles, so that a group can reduce them.
 struct StepTotals {
   double loss_sum = 0;
   double target_weight = 0;
@@ -44,7 +44,7 @@ struct StepSummary {
   double gradient_scale = 1;                 // reduced gradients * gradient_scale = gradients of the mean loss
   double gradient_norm = 0;                  // L2 norm of the gradients of the mean loss, before clipping
   std::vector<bool> used = {};               // for each parameter, whether some rank used it
-  StepRequests requests = {};                // of any rank
+  StepRequests requests = {};                // from any rank
   double exposed_communication_seconds = 0;  // how long this rank's host waited for other ranks
   std::int64_t step = 0;                     // number of the step, from DataParallel::begin
   std::uint64_t store = 0;                   // FlatStore::serial() of the model; 0 in a summary made by hand

@@ -24,7 +24,7 @@ struct Tokens {  // over all ranks
   std::int64_t count = 0;
   friend bool operator==(const Tokens&, const Tokens&) = default;
 };
-struct Epochs {  // passes over the data; 0.5 is half of one
+struct Epochs {  // passes over the data; 0.5 is half a pass
   double count = 0;
   friend bool operator==(const Epochs&, const Epochs&) = default;
 };

@@ -24,7 +24,7 @@ class MemoryResource {
   virtual ~MemoryResource() = default;
 
   // An uninitialized block of at least `bytes`, aligned to `alignment`. Throws Error{out_of_memory}.
-  // For a shared segment this is collective: all its ranks must allocate in the same order with the same sizes.
+  // For a shared segment the call is collective: all ranks of the segment must allocate in the same order with the same sizes.
   void* allocate(std::size_t bytes) { return do_allocate(bytes); }
   void deallocate(void* block, std::size_t bytes) noexcept { do_deallocate(block, bytes); }
 

@@ -13,13 +13,13 @@ struct FileCacheOptions {
   std::uint64_t most_bytes = 0;  // limit of all cached files together; 0: the room on the disk
 };
 
-// Wraps a file system in a cache, which keeps the files that were read on this machine's disk. All ranks of a machine, and
-// several jobs, may share the folder: one of them fetches a file while the others wait.
+// Wraps a file system in a cache: files that were read stay on this machine's disk. All ranks of a machine, and several jobs,
+// may share the folder: one of them fetches a file while the others wait.
 //
 //   add_file_system("gs", cached_file_system(std::make_shared<GoogleStorage>(), {.folder = "/local/cache", .most_bytes =
 //   1e12}));
 //
-// Reading fetches the whole file. Only the first short reads, such as that of a header, fetch just their bytes. A file is
+// Reading fetches the whole file. Only the first short reads, such as reading a header, fetch just their bytes. A file is
 // identified by its location, size and version (InputFile::version()); files without a version are never cached. Opening a
 // cached file verifies its checksum, and fetches the file again if it is damaged. If the files exceed `most_bytes`, those that
 // were opened least recently are removed. If the cache's disk is full, files are read from the wrapped file system, and the log

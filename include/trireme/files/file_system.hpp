@@ -33,7 +33,7 @@ class InputFile {
   // empty file.
   virtual std::shared_ptr<const std::byte> map() const;
 
-  // Whether map() reads from the disk when the memory is touched, so that a large file need not fit memory.
+  // Whether map() reads from the disk when the memory is touched, so that a large file need not fit into memory.
   virtual bool maps_from_disk() const { return false; }
 
   // A text that changes whenever the content changes, such as an ETag. Empty: unknown.
@@ -55,17 +55,18 @@ struct FolderEntry {
   FileKind kind = FileKind::none;
 };
 
-// The library reads and writes all files through the FileSystem of the location's scheme. Tests use one that fails or loses
-// unsynced data on purpose. Failures throw Error{io} with the location and errno. Functions may be called from several threads.
+// The library reads and writes all files through the FileSystem of the location's scheme. Tests use a FileSystem that fails or
+// loses unsynced data on purpose. Failures throw Error{io} with the location and errno. Functions may be called from several
+// threads.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
   virtual std::unique_ptr<OutputFile> create(const Location& location) = 0;  // the file must not exist yet
   virtual std::unique_ptr<InputFile> open(const Location& location) const = 0;
-  virtual void create_folder(const Location& location) = 0;  // it may exist
+  virtual void create_folder(const Location& location) = 0;  // the folder may exist
   virtual void rename(const Location& from, const Location& to) = 0;
   virtual void sync_folder(const Location& location) = 0;  // makes created, renamed and removed entries durable
-  virtual void remove_all(const Location& location) = 0;   // with its content; it may be missing
+  virtual void remove_all(const Location& location) = 0;   // removes a folder with its content; `location` may be missing
   virtual FileKind kind_of(const Location& location) const = 0;
   virtual std::vector<FolderEntry> entries_of(const Location& folder) const = 0;  // sorted by name; the folder must exist
 

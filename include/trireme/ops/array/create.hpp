@@ -14,7 +14,7 @@
 // New tensors: arange<float>(0, 6, 2) is [0, 2, 4]. D is Cpu by default.
 namespace trireme TRIREME_EXPORT {
 
-// The source of random elements. Each element is a function of (seed, stream, number of the element) alone: a rank that asks
+// The source of random elements. Each element depends only on the seed, the stream and the element's number: a rank that asks
 // for the elements from `first` on gets the same values as a single process.
 struct RandomElements {
   std::uint64_t seed = 0;

@@ -23,8 +23,8 @@ struct Conv2dOptions {
   std::int64_t groups = 1;  // a depthwise convolution has as many groups as channels
 };
 
-// The height and width of conv2d's result for an image of `input` and a kernel of `kernel`, in pixels. A kernel that does not
-// fit the padded image is an error.
+// The height and width of conv2d's result, in pixels, for an image of extent `input` and a kernel of extent `kernel`. A kernel
+// that does not fit the padded image is an error.
 Extent2d conv2d_extent(const Extent2d& input, const Extent2d& kernel, const Conv2dOptions& options);
 
 // Cross-correlation of x[batch, height, width, in] with weight[out, in / groups, kernel height, kernel width] into

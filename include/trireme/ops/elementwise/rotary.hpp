@@ -27,8 +27,7 @@ template <typename T, typename D>
 TRIREME_EXPORT void rotary(const Tensor<T, D>& x, const RotaryOptions& options, Tensor<T, D>& y,
                            const Tensor<std::int32_t, D>& document_starts = {});
 
-// The angles by which elements j and j + size / 2 of a head are rotated from one position to the next, with `scaling`: [size /
-// 2].
+// The size / 2 angles by which elements j and j + size / 2 of a head are rotated from one position to the next, with `scaling`.
 TRIREME_EXPORT std::vector<float> rotary_frequencies(const RotaryOptions& options);
 
 // Rotates by the negative angles, with the same attention_factor. dx may be dy.

@@ -22,7 +22,7 @@ enum class ElementwiseLoss : std::uint8_t {
 struct ElementwiseLossOptions {
   double positive_weight = 1;  // of binary_cross_entropy: weight of the term for targets of 1
   double delta = 1;            // of huber and smooth_l1
-  double alpha = 0.25;         // of focal: targets of 1 have the weight alpha, targets of 0 1 - alpha; negative: no weights
+  double alpha = 0.25;         // of focal: weight of targets of 1; the weight of targets of 0 is 1 - alpha; negative: no weights
   double gamma = 2;            // of focal
 };
 

@@ -32,8 +32,8 @@ TRIREME_EXPORT CrossEntropyResult<D> cross_entropy(const Tensor<T, D>& logits, c
                                                    Tensor<Accumulate<T>, D>& exponentials,
                                                    const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// As cross_entropy, but writes sums[3]: the sum of the losses, the target weight, and the first row with an invalid target or
-// else -1.
+// As cross_entropy, but writes sums[3]: the sum of the losses, the target weight, and the first row with an invalid target, or
+// -1 if there is none.
 template <typename T, typename D>
 TRIREME_EXPORT void cross_entropy_sums(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                        Tensor<Accumulate<T>, D>& exponentials, Tensor<double, D>& sums,

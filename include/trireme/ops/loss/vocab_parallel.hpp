@@ -11,7 +11,7 @@ namespace trireme TRIREME_EXPORT {
 namespace ops {
 
 // y[..., width] = row index[...] of the vocabulary, or zeros if another rank holds this row. The sum of y over all ranks is the
-// embedding. An index outside [0, total) is an error that names its place; on a GPU its row is NaN.
+// embedding. An index outside [0, total) is an error that names its place; on a GPU the row of y is NaN.
 template <typename T, typename D>
 TRIREME_EXPORT void embedding_part(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& weight, const VocabRange& held,
                                    Tensor<T, D>& y);

@@ -15,8 +15,8 @@ template <typename T, typename D>
 TRIREME_EXPORT void linear_gelu(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
                                 Tensor<T, D>& gelu_input, Tensor<T, D>& y);
 
-// Here the linear layer with weight[next, out] follows the GELU, and dy[..., next] is the gradient of its result. dx = (dy
-// weight) * gelu'(gelu_input), the gradient of gelu_input[..., out].
+// Here the linear layer with weight[next, out] follows the GELU, and dy[..., next] is the gradient of that layer's result. dx =
+// (dy weight) * gelu'(gelu_input), the gradient of gelu_input[..., out].
 template <typename T, typename D>
 TRIREME_EXPORT void linear_gelu_backward(const Tensor<T, D>& dy, const Tensor<T, D>& weight, const Tensor<T, D>& gelu_input,
                                          Tensor<T, D>& dx);

@@ -16,7 +16,7 @@ struct Pool2dOptions {
   Extent2d stride = 0;  // 0: the kernel
   Extent2d padding = 0;
   Extent2d dilation = 1;
-  bool ceil_mode = false;  // a last window that reaches beyond the padding is kept
+  bool ceil_mode = false;  // keeps a last window that reaches beyond the padding
 };
 
 struct AvgPool2dOptions {

@@ -49,7 +49,7 @@ template <typename T, typename D = Cpu>
 struct RecurrentBackward {
   Tensor<T, D> dout;        // the shape of out
   Tensor<T, D> dh;          // [batch, hidden]; in: the gradient of h_n; out: the gradient of h0
-  Tensor<T, D> dc;          // [batch, hidden]; the same for c_n and c0; undefined for a GRU
+  Tensor<T, D> dc;          // [batch, hidden]; in: the gradient of c_n; out: the gradient of c0; undefined for a GRU
   Tensor<T, D> h_old;       // [batch, time, hidden]; out: the h before each step
   Tensor<T, D> drecurrent;  // [batch, time, gates * hidden]; out: the gradient of h weight_hh^T; for a GRU only
 };
