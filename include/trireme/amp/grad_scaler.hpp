@@ -25,9 +25,9 @@ struct GradScalerOptions {
 };
 
 // Keeps float16 gradients in range: losses are multiplied by a scale that is lowered when a gradient overflows, and raised
-// after a while (Micikevicius et al. 2017, arXiv 1710.03740). Works like torch.cuda.amp.GradScaler: for each optimizer at most
-// one unscale() and one step() before update(), which ends the iteration. A parallel::Step does all this with the scaler of its
-// DataParallel; without a Step:
+// after a while (Micikevicius et al. 2017, arXiv 1710.03740). Works like torch.cuda.amp.GradScaler: for each optimizer call
+// unscale() and step() at most once before update(), which ends the iteration. A parallel::Step does all this with the scaler
+// of its DataParallel; without a Step:
 //
 //   scaler.scale(loss).backward();
 //   scaler.step(optimizer, optim::summarize(model.store(), loss), {.clip_norm = 1});
@@ -118,7 +118,7 @@ class GradScaler {
     bool found_inf = false;
   };
   void unscale_for(const void* optimizer, StepSummary& summary);
-  bool begin_step(const void* optimizer, StepSummary& summary);  // false: skip it
+  bool begin_step(const void* optimizer, StepSummary& summary);  // false: skip the step
   void undo_step(const void* optimizer);                         // as if step() had not been called
   bool lies_on_device() const { return is_on_device_ && on_device_ != nullptr; }
   DeviceLossScale& on_device() const;  // made once, since recorded steps hold its address

@@ -16,7 +16,7 @@ namespace checkpoint {
 // Reads a committed checkpoint in one process, for tools.
 class CheckpointReader {
  public:
-  // Reads the manifest in a folder "step-...". Throws Error{io, corrupt_file, not_available} with its path.
+  // Reads the manifest in a folder "step-...". Throws Error{io, corrupt_file, not_available} with the folder's path.
   explicit CheckpointReader(const Location& folder) : CheckpointReader(folder, file_system_of(folder)) {}
   CheckpointReader(Location folder, std::shared_ptr<FileSystem> file_system);
 

@@ -32,8 +32,8 @@ struct CheckpointOptions {
 // The file system in the options, or else the file system of the directory's scheme.
 std::shared_ptr<FileSystem> file_system_of(const CheckpointOptions& options);
 
-// Steps of the committed checkpoints in a directory, ascending. These are the folders "step-000000123" with a manifest;
-// unfinished checkpoints, also those of killed jobs, have other names and do not count.
+// Steps of the committed checkpoints in a directory, ascending. A committed checkpoint is a folder "step-000000123" with a
+// manifest. Unfinished checkpoints, also those of killed jobs, have other names and do not count.
 std::vector<std::int64_t> committed_steps(const Location& directory, const FileSystem& file_system);
 std::vector<std::int64_t> committed_steps(const Location& directory);
 
@@ -68,9 +68,9 @@ struct LoadOptions {
 
 // Saves and loads the checkpoints of a job in one directory. Every rank writes a part of the state to a safetensors file; then
 // rank 0 writes the manifest and commits the checkpoint by renaming its folder. A job that dies at any moment leaves either the
-// whole checkpoint or none. Any number of ranks with any layout can load it, since tensors are identified by name and by the
-// place of their elements in the whole tensor. All calls except steps() are collective; an error on one rank is thrown on all
-// ranks.
+// whole checkpoint or none. Any number of ranks with any layout can load a checkpoint, since tensors are identified by name and
+// by the place of their elements in the whole tensor. All calls except steps() are collective; an error on one rank is thrown
+// on all ranks.
 //
 //   Checkpoints checkpoints(world, {.directory = "run1"});
 //   if (const auto loaded = checkpoints.load_newest(state)) step = loaded->step;

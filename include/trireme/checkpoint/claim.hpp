@@ -19,7 +19,7 @@ struct ClaimTimes {
 };
 
 // Ensures that only one job saves into a directory of checkpoints; two jobs would put each other's checkpoints aside. The file
-// writer.json in the directory names the job and the time of its last sign of life; the destructor removes it. A job is
+// writer.json in the directory names the job and the time of its last sign of life; the destructor removes the file. A job is
 // identified by TRIREME_JOB_ID, or else by its process. The claim of a killed job is taken over. A Claim uses no file locks.
 class Claim {
  public:

@@ -15,8 +15,8 @@
 #include "trireme/core/shape.hpp"
 #include "trireme/files/location.hpp"
 
-// The manifest of a checkpoint: which elements of which tensors lie in which file. It does not depend on the number of ranks
-// that wrote it or that will read it.
+// The manifest of a checkpoint: which elements of which tensors lie in which file. Any number of ranks can use a manifest,
+// whatever number wrote the checkpoint.
 namespace trireme TRIREME_EXPORT {
 namespace checkpoint {
 

@@ -37,7 +37,8 @@ struct StepNumbers {
   double gradient_norm = 0;
 };
 
-// Describes a step whose gradients are reduced, for the optimizer. Only exposed_communication_seconds differs between ranks.
+// Describes a step whose gradients are reduced, for the optimizer. All numbers are the same on all ranks, except
+// exposed_communication_seconds and `store`.
 struct StepSummary {
   double loss_sum = 0;                       // over the targets of all ranks and micro-batches
   double target_weight = 0;                  // the sum of the targets' class weights

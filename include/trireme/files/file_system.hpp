@@ -29,8 +29,8 @@ class InputFile {
   virtual std::uint64_t size() const = 0;
   virtual void read_at(std::span<std::byte> into, std::uint64_t offset) const = 0;  // Error{corrupt_file} at an early end
 
-  // The whole file as memory, which outlives the InputFile. Local files are memory-mapped, others are read at once. Null for an
-  // empty file.
+  // The whole file as memory, which outlives the InputFile. Local files are memory-mapped, others are read as a whole. Null for
+  // an empty file.
   virtual std::shared_ptr<const std::byte> map() const;
 
   // Whether map() reads from the disk when the memory is touched, so that a large file need not fit into memory.

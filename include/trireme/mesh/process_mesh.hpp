@@ -9,7 +9,7 @@ struct MeshOptions {
   int data = 0;  // 0: all ranks / (pipeline x tensor x expert)
   int pipeline = 1;
   int tensor = 1;
-  int expert = 1;  // 1 if there is a tensor axis
+  int expert = 1;  // must be 1 if `tensor` is above 1
 };
 
 // Arranges ranks on the axes (data, expert, pipeline, tensor), with one group along each axis. The tensor axis varies fastest,

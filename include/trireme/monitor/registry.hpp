@@ -79,7 +79,7 @@ class Registry {
   // All metrics in the order in which they were made, with their changes since the last take().
   std::vector<Metric> take();
 
-  // Resets all metrics to 0 and leaves each out of snapshots until it is set again. A run calls this when it starts.
+  // Resets all metrics to 0. A metric stays out of snapshots until it changes again. A run calls this when it starts.
   void restart();
 
  private:

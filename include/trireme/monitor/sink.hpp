@@ -28,13 +28,13 @@ class Sink {
   // goes on calling write().
   virtual void write(const Snapshot& snapshot) = 0;
 
-  // A line of text without a newline, for example that a checkpoint was saved.
+  // Called with a line of text without a newline, for example when a checkpoint was saved.
   virtual void note(std::string_view) {}
 };
 
-// An existing file keeps its lines up to step `done`, since a run that resumes from a checkpoint repeats later steps; with 0
-// the file is emptied. A further snapshot of the last step is merged into its line. A failure to open or write throws Error{io}
-// with the name of the file. The file then has only whole lines, and the next write tries again.
+// An existing file keeps its lines up to step `done`, since a run that resumes from a checkpoint repeats later steps; if `done`
+// is 0, the file is emptied. A further snapshot of the last step is merged into that step's line. A failure to open or write
+// throws Error{io} with the name of the file. The file then has only whole lines, and the next write tries again.
 struct FileOptions {
   std::int64_t done = 0;
 };

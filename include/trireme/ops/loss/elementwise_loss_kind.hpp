@@ -22,8 +22,8 @@ enum class ElementwiseLoss : std::uint8_t {
 struct ElementwiseLossOptions {
   double positive_weight = 1;  // of binary_cross_entropy: weight of the term for targets of 1
   double delta = 1;            // of huber and smooth_l1
-  double alpha = 0.25;         // of focal: weight of targets of 1; the weight of targets of 0 is 1 - alpha; negative: no weights
-  double gamma = 2;            // of focal
+  double alpha = 0.25;  // of focal: weight of targets of 1; the weight of targets of 0 is 1 - alpha; negative: no weights
+  double gamma = 2;     // of focal
 };
 
 }  // namespace ops

@@ -4,8 +4,8 @@
 #include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// A linear layer and the GELU after it (Activation::gelu_tanh). On a GPU, each direction is one fused product if cuBLASLt has
-// it; cuBLASLt has none for double and for widths that are not multiples of 8. Otherwise each direction is a product and a pass
+// A linear layer followed by GELU (Activation::gelu_tanh). On a GPU, each direction is one fused product if cuBLASLt has it;
+// cuBLASLt has none for double and for widths that are not multiples of 8. Otherwise each direction is a product and a pass
 // over its result. T: float, double, bfloat16, float16.
 namespace trireme TRIREME_EXPORT {
 namespace ops {

@@ -21,7 +21,7 @@ TRIREME_EXPORT void batch_norm_sums(const Tensor<T, D>& x, Tensor<double, D>& su
 template <typename A, typename D>
 struct BatchNormStatistics {
   Tensor<double, D> sums = {};
-  double rows = 0;  // above 1
+  double rows = 0;  // must be above 1
   double epsilon = 1e-5;
   double momentum = 0.1;
   Tensor<A, D> running_mean = {};  // in and out; may be undefined

@@ -20,7 +20,7 @@ struct Scale2d {
   Scale2d(double of_height, double of_width) : height(of_height), width(of_width) {}
 };
 
-// Either the size of the result or its scale: .size = {32, 48} or .scale = 2. A scaled size is rounded down.
+// Set either the size of the result or its scale: .size = {32, 48} or .scale = 2. A scaled size is rounded down.
 struct InterpolateOptions {
   ops::Extent2d size = {};
   Scale2d scale = {};

@@ -40,7 +40,7 @@ struct AdafactorSquareUpdate {
 };
 
 struct AdafactorMeanStep {
-  double factor = 1;          // of the sum: 1 / how many are summed
+  double factor = 1;          // of the sum: 1 / the number of summands
   double beta2_decay = -0.8;  // the weight of the newest mean is update^beta2_decay
   std::int64_t update = 1;
   StepOnDevice on_device = {};
@@ -62,7 +62,7 @@ struct AdafactorMeanUpdate {
 };
 
 struct AdafactorQuotientStep {
-  double factor = 1;    // of the sum: 1 / how many are summed
+  double factor = 1;    // of the sum: 1 / the number of summands
   double smallest = 0;  // lower bound of the divisor
 };
 
@@ -117,7 +117,7 @@ struct AdafactorStep {
   StepOnDevice on_device = {};
 };
 
-// The factor of the direction.
+// The factor by which the direction is multiplied.
 TRIREME_HOST_DEVICE double adafactor_rate(const AdafactorStep& step) {
   const double falling = 1 / std::sqrt(static_cast<double>(step.update));
   const double relative = step.learning_rate < falling ? step.learning_rate : falling;

@@ -9,7 +9,7 @@
 
 // Adam with moments of 8 bits (Dettmers, Lewis, Shleifer, Zettlemoyer 2022, arXiv 2110.02861). A moment is stored as a code for
 // each element and the largest magnitude of each block. Codes are relative to this magnitude; src/ops/update/dynamic_codes.hpp
-// has them.
+// defines them.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -32,7 +32,7 @@ template <typename T, typename D = Cpu>
 TRIREME_EXPORT void adam_8bit(const AdamStep& step, std::size_t count, const Adam8bitPlanes<T>& planes, D = {});
 
 // For a part of one block, if other ranks update the rest: sets absmax[0] and absmax[1] to the largest magnitudes that the
-// moments of this part will have. Nothing else is changed. A skipped step does not write absmax either.
+// moments of this part will have. Changes nothing else. A skipped step does not write absmax.
 template <typename T, typename D = Cpu>
 TRIREME_EXPORT void measure_adam_8bit(const AdamStep& step, std::size_t count, const Adam8bitPlanes<T>& planes, float* absmax,
                                       D = {});

@@ -12,7 +12,7 @@
 // rounded to the element type, and updates one element. The loops of the CPU and the kernels of a GPU are generated from it.
 //
 //   using Step = NameStep;                       the options of a step: on_device, and the fields that resolved() reads
-//   using Planes = ops::Planes<const T, T, ...>; of gradient, weight and state
+//   using Planes = ops::Planes<const T, T, ...>; the planes of gradient, weight and state
 //   explicit NameUpdate(const NameStep& step);
 //   void operator()(const T& gradient, T& weight, ...) const;
 //

@@ -22,8 +22,8 @@ struct StepOnDevice {
   const std::int64_t* updates = nullptr;  // replaces the step's `update`
 };
 
-// Sums of squares of some or all weights of a parameter, and of the update (LAMB) or gradient (LARS) that is compared with
-// them. All fields are doubles, so that ranks can reduce them.
+// Sums of squares of some or all weights of a parameter, and of the update (LAMB) or gradient (LARS) of these weights. All
+// fields are doubles, so that ranks can reduce them.
 struct UpdateSquares {
   double weight = 0;
   double update = 0;

@@ -18,7 +18,7 @@ namespace tokenizers {
 struct Message {
   std::string role;  // "system", "user" or "assistant"
   std::string content;
-  bool learnt = true;  // for the assistant: whether training learns the message; false keeps it in the text
+  bool learnt = true;  // for the assistant: whether training learns the message; it is in the text in both cases
 };
 
 // The spellings of the tokens that begin and end a text, for example <s> and </s>; transformers' bos_token and eos_token.
@@ -64,7 +64,8 @@ class ChatTemplate {
   static std::vector<std::string> names();
   // The name of the template in chat_template.jinja or tokenizer_config.json of `path`, a model's folder or a file in it.
   // std::nullopt if there is no template or if it is unknown. A template is known if its whole text matches, except for white
-  // space and quotes within tags, names of variables, and the part that begins an answer. The results of jinja() are known.
+  // space and quotes within tags, names of variables, and the part that begins an answer. Templates that jinja() made are
+  // known.
   static std::optional<std::string> known_in(const Location& path, const Tokenizer& tokenizer);
   // The file in the folder that has a template, known or not; std::nullopt if there is none.
   static std::optional<Location> file_in(const Location& path);

@@ -19,13 +19,13 @@ namespace tokenizers {
 // Supported in tokenizer.json: BPE and WordPiece models, byte-level or with byte fallback; the normalizers BertNormalizer,
 // Lowercase, NFC, NFD, NFKC, NFKD, Prepend, Replace, Sequence; the pre-tokenizers BertPreTokenizer, ByteLevel, Digits,
 // Metaspace, Sequence, Split; the post-processors BertProcessing, ByteLevel, RobertaProcessing, Sequence, TemplateProcessing;
-// the decoders of these. For any other kind or option, throws Error with its name.
+// the decoders that belong to these. For any other kind or option, throws Error with its name.
 Tokenizer read_tokenizer(const Location& path);
 
 // Whether a folder has one of these files. Throws Error if the folder has only files of unsupported tokenizers.
 bool has_tokenizer(const Location& folder);
 
-// Regular expressions of known tokenizers that split text before bytes are merged.
+// Regular expressions with which known tokenizers split text before they merge bytes.
 namespace patterns {
 inline constexpr const char* gpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 // GPT-4's cl100k_base and Llama 3.
@@ -37,7 +37,7 @@ inline constexpr const char* qwen2 =
 
 struct TiktokenOptions {
   std::string pattern = patterns::cl100k;
-  std::map<std::string, std::int32_t> special_tokens = {};  // their numbers
+  std::map<std::string, std::int32_t> special_tokens = {};  // the number of each token
 };
 
 // Reads a tiktoken file: each line has a token in base64 and its number, which is also its rank in merging.
