@@ -16,7 +16,7 @@ class DeviceLossScale {
   explicit DeviceLossScale(const ops::LossScale& state);
 
   Scalar<double, Cuda> scale() const;
-  StepSummary unscaled(StepSummary summary);  // also notes whether its norm is finite
+  StepSummary unscaled(StepSummary summary);  // also counts an overflow if the norm is not finite
   void update(const ops::LossScaleRules& rules);
 
   ops::LossScale read() const;

@@ -25,17 +25,17 @@ struct GradScalerOptions {
 };
 
 // Keeps float16 gradients in range: losses are multiplied by a scale that is lowered when a gradient overflows, and raised
-// after a while (Micikevicius et al. 2017, arXiv 1710.03740). Works like torch.cuda.amp.GradScaler: for each optimizer at most
-// one unscale() and one step() before update(), which ends the iteration. A parallel::Step does all this with the scaler of its
-// DataParallel; without a Step:
+// after a while (Micikevicius et al. 2017, arXiv 1710.03740). Works like torch.cuda.amp.GradScaler: for each optimizer call
+// unscale() and step() at most once before update(), which ends the iteration. A parallel::Step does all this with the scaler
+// of its DataParallel; without a Step:
 //
 //   scaler.scale(loss).backward();
 //   scaler.step(optimizer, optim::summarize(model.store(), loss), {.clip_norm = 1});
 //   scaler.update();
 //
-// The norm in the step's summary, which is that of all ranks, shows an overflow: all ranks skip the same steps, without another
-// collective. The scale of a loss on a GPU lies on the GPU. If the summary lies there too, the host never waits: step() returns
-// true, and the GPU skips a step with an overflow at any scale.
+// An overflow shows in the norm of the step's summary. It is the norm over all ranks, so all ranks skip the same steps without
+// another collective. The scale of a loss on a GPU lies on the GPU. If the summary lies on the GPU too, the host never waits:
+// step() returns true, and the GPU skips each step with an overflow, whatever the scale.
 class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {});
@@ -58,7 +58,7 @@ class GradScaler {
     if (options_.enabled) unscale_for(&optimizer, summary);
   }
 
-  // The same, before it is known which optimizer step() will get.
+  // The same for a caller that does not know which optimizer step() will get.
   void unscale(StepSummary& summary) {
     if (options_.enabled) unscale_for(nullptr, summary);
   }
@@ -88,19 +88,20 @@ class GradScaler {
 
   void give_up() { progress_.clear(); }  // undoes unscale() and step() of this iteration
 
-  // Lowers the scale if a step was skipped since the last update(), raises it after growth_interval steps that were not.
+  // Lowers the scale if a step was skipped since the last update(), raises it after growth_interval steps that were not
+  // skipped.
   void update();
   void update(double new_scale);
 
-  // Brings the scale back to the GPU if an eager step left it on the host. Call it before a step is recorded or launched, which
-  // reads the scale there.
+  // Brings the scale back to the GPU if an eager step left it on the host. Call it before recording or launching a step,
+  // because the step reads the scale on the GPU.
   void return_to_device() const;
 
   // If the scale lies on a GPU, the host waits for it.
   double scale() const { return options_.enabled ? static_cast<double>(state().scale) : 1.0; }
   std::int64_t skipped_steps() const { return state().skipped_steps; }
 
-  // What a checkpoint keeps.
+  // The values that a checkpoint saves.
   struct State {
     float scale = 0;
     std::int64_t growth_tracker = 0;  // steps since the scale changed
@@ -117,7 +118,7 @@ class GradScaler {
     bool found_inf = false;
   };
   void unscale_for(const void* optimizer, StepSummary& summary);
-  bool begin_step(const void* optimizer, StepSummary& summary);  // false: skip it
+  bool begin_step(const void* optimizer, StepSummary& summary);  // false: skip the step
   void undo_step(const void* optimizer);                         // as if step() had not been called
   bool lies_on_device() const { return is_on_device_ && on_device_ != nullptr; }
   DeviceLossScale& on_device() const;  // made once, since recorded steps hold its address

@@ -16,15 +16,15 @@ namespace checkpoint {
 // Reads a committed checkpoint in one process, for tools.
 class CheckpointReader {
  public:
-  // Reads the manifest in a folder "step-...". Throws Error{io, corrupt_file, not_available} with its path.
+  // Reads the manifest in a folder "step-...". Throws Error{io, corrupt_file, not_available} with the folder's path.
   explicit CheckpointReader(const Location& folder) : CheckpointReader(folder, file_system_of(folder)) {}
   CheckpointReader(Location folder, std::shared_ptr<FileSystem> file_system);
 
   const Location& folder() const { return folder_; }
   const Manifest& manifest() const { return manifest_; }
-  const SavedTensor* find(std::string_view name) const;  // null if there is none
+  const SavedTensor* find(std::string_view name) const;  // null if there is no such tensor
 
-  // All elements of one of its tensors, row-major. Its files stay open for the next call. Throws Error{corrupt_file} if a
+  // All elements of a tensor of the checkpoint, row-major. Its files stay open for the next call. Throws Error{corrupt_file} if a
   // checksum does not match.
   std::vector<std::byte> read(const SavedTensor& tensor) const;
 

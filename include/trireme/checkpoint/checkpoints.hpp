@@ -29,16 +29,16 @@ struct CheckpointOptions {
   std::shared_ptr<FileSystem> file_system = nullptr;  // null: file_system_of(directory)
 };
 
-// The file system in the options, or that of the directory.
+// The file system in the options, or else the file system of the directory's scheme.
 std::shared_ptr<FileSystem> file_system_of(const CheckpointOptions& options);
 
-// Steps of the committed checkpoints in a directory, ascending. These are the folders "step-000000123" with a manifest;
-// unfinished checkpoints, also those of killed jobs, have other names and do not count.
+// Steps of the committed checkpoints in a directory, ascending. A committed checkpoint is a folder "step-000000123" with a
+// manifest. Unfinished checkpoints, also those of killed jobs, have other names and do not count.
 std::vector<std::int64_t> committed_steps(const Location& directory, const FileSystem& file_system);
 std::vector<std::int64_t> committed_steps(const Location& directory);
 
-// The folder of a committed checkpoint: "step-000000123", or with "-2" and so on appended where a step was saved again. It
-// contains manifest.json.
+// The folder of a committed checkpoint: "step-000000123", or with "-2" and so on appended if the step was saved again. The
+// folder contains manifest.json.
 Location checkpoint_folder(const Location& directory, std::int64_t step, const FileSystem& file_system);
 Location checkpoint_folder(const Location& directory, std::int64_t step);
 
@@ -46,8 +46,9 @@ Location checkpoint_folder(const Location& directory, std::int64_t step);
 // Throws Error if it is neither.
 Location newest_folder(const Location& run);
 
-// For directories that no job uses. prune() removes all but the newest `keep` checkpoints, and those that a run has put aside;
-// remove_unfinished() removes what killed jobs left unfinished. Both return the names that they removed.
+// For directories that no job uses. prune() keeps only the newest `keep` checkpoints; it also removes checkpoints that a run
+// has put aside. remove_unfinished() removes what killed jobs left unfinished. Both return the names of the folders and files
+// that they removed.
 std::vector<std::string> prune(const Location& directory, int keep, FileSystem& file_system);
 std::vector<std::string> prune(const Location& directory, int keep);
 std::vector<std::string> remove_unfinished(const Location& directory, FileSystem& file_system);
@@ -67,8 +68,9 @@ struct LoadOptions {
 
 // Saves and loads the checkpoints of a job in one directory. Every rank writes a part of the state to a safetensors file; then
 // rank 0 writes the manifest and commits the checkpoint by renaming its folder. A job that dies at any moment leaves either the
-// whole checkpoint or none. Any number of ranks with any layout can load it, since tensors are identified by name and by the
-// place of their elements in the whole tensor. All calls but steps() are collective; an error on one rank is thrown on all.
+// whole checkpoint or none. Any number of ranks with any layout can load a checkpoint, since tensors are identified by name and
+// by the place of their elements in the whole tensor. All calls except steps() are collective; an error on one rank is thrown
+// on all ranks.
 //
 //   Checkpoints checkpoints(world, {.directory = "run1"});
 //   if (const auto loaded = checkpoints.load_newest(state)) step = loaded->step;
@@ -104,11 +106,11 @@ class Checkpoints {
   bool saving() const { return saving_ != nullptr; }
 
   // Fills the state. Checks everything before it changes the state: each chunk is checked by one of the ranks. Throws
-  // Error{invalid_argument} with the name of a tensor or value that only the checkpoint or only the state has, or that differs
-  // in shape or type; Error{corrupt_file} with the path of a damaged file. Files are read twice, so that each of `threads`
-  // needs at most 256 KiB of memory; where they fit into the page cache, the disk is read once.
+  // Error{invalid_argument} with the name of the tensor or value if only the checkpoint or only the state has it, or if its
+  // shape or type differs. Throws Error{corrupt_file} with the path of a damaged file. Files are read twice, so that each of
+  // the `threads` threads needs at most 256 KiB of memory. If the files fit into the page cache, the disk is read once.
   LoadedCheckpoint load(std::int64_t step, const State& state, const LoadOptions& options = {});
-  // The same for a checkpoint given by the name of its folder in the directory, also one that was put aside.
+  // The same for a checkpoint given by the name of its folder in the directory. It may be one that was put aside.
   LoadedCheckpoint load_folder(const std::string& name, const State& state, const LoadOptions& options = {});
   std::optional<LoadedCheckpoint> load_newest(const State& state);  // std::nullopt without a checkpoint
 

@@ -12,15 +12,15 @@ namespace checkpoint {
 
 struct ClaimTimes {
   std::chrono::milliseconds renewal{10'000};  // interval between two signs of life
-  // How long a job of another machine gives no sign before it counts as ended. For a job of this machine its process is
-  // checked.
+  // A job of another machine counts as ended if it gives no sign of life for this long. For a job of this machine, its process
+  // is checked.
   std::chrono::milliseconds silence{30'000};
   std::chrono::milliseconds patience{2'000};  // how long to wait for a process of this machine that may be ending
 };
 
 // Ensures that only one job saves into a directory of checkpoints; two jobs would put each other's checkpoints aside. The file
-// writer.json in the directory names the job and the time of its last sign of life; the destructor removes it. A job is
-// identified by TRIREME_JOB_ID, or else by its process. A claim of a killed job is taken over. It uses no file locks.
+// writer.json in the directory names the job and the time of its last sign of life; the destructor removes the file. A job is
+// identified by TRIREME_JOB_ID, or else by its process. The claim of a killed job is taken over. A Claim uses no file locks.
 class Claim {
  public:
   // Creates the directory. Throws Error{invalid_argument} with the name of the job that writes there now. Collective.
@@ -31,8 +31,8 @@ class Claim {
   Claim(const Claim&) = delete;
   Claim& operator=(const Claim&) = delete;
 
-  // Throws the same Error where another job has taken over, for example while this one was suspended. Call it before each save.
-  // Collective.
+  // Throws the constructor's Error if another job has taken over, for example while this job was suspended. Call it before each
+  // save. Collective.
   void require_held() const;
 
  private:
@@ -51,7 +51,7 @@ class ClaimWatch {
   ClaimWatch(const ClaimWatch&) = delete;
   ClaimWatch& operator=(const ClaimWatch&) = delete;
 
-  // Also true while it is unknown whether a job of another machine has ended.
+  // Also returns true as long as it is unknown whether a job of another machine has ended.
   bool is_held();
 
  private:
@@ -63,7 +63,7 @@ class ClaimWatch {
   std::unique_ptr<Seen> seen_;
 };
 
-// For programs that change a directory without a claim: throws the same Error where a job writes there now.
+// For programs that change a directory without a claim: throws the Error of Claim's constructor if a job writes there now.
 void require_unclaimed(const Location& directory, FileSystem& file_system, const ClaimTimes& times = {});
 inline void require_unclaimed(const Location& directory) { require_unclaimed(directory, *file_system_of(directory)); }
 

@@ -15,13 +15,13 @@
 #include "trireme/core/shape.hpp"
 #include "trireme/files/location.hpp"
 
-// The manifest of a checkpoint: which elements of which tensors lie in which file. It does not depend on the number of ranks
-// that wrote it or that will read it.
+// The manifest of a checkpoint: which elements of which tensors lie in which file. Any number of ranks can use a manifest,
+// whatever number wrote the checkpoint.
 namespace trireme TRIREME_EXPORT {
 namespace checkpoint {
 
-// Elements of a tensor, row-major: `times` runs of `count` elements. The first run begins at `first`, each next one `stride`
-// later.
+// Elements of a tensor, row-major: `times` runs of `count` elements. The first run begins at `first`, and each further run
+// `stride` elements after the one before.
 struct Runs {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -38,7 +38,7 @@ std::int64_t numel_of(std::span<const Runs> runs);
 // A part of a tensor, contiguous in one file.
 struct TensorPart {
   int file = 0;                               // index in Manifest::files
-  std::uint64_t offset = 0;                   // of the first byte in the file
+  std::uint64_t offset = 0;                   // of the part's first byte in the file
   std::vector<Runs> runs = {};                // ascending
   std::vector<std::uint32_t> checksums = {};  // CRC-32C of each chunk of Manifest::chunk_bytes; the last may be shorter
 };
@@ -62,7 +62,7 @@ struct SavedFile {
 using SavedValue = std::variant<std::int64_t, double, std::string>;
 bool is_same(const SavedValue& a, const SavedValue& b);  // like ==, but nan equals nan
 
-// Marks a checkpoint that was made from a file of weights and has nothing else: a run from it starts with new optimizer state.
+// Marks a checkpoint that has only the weights of a file. A run that loads it starts with new optimizer state.
 struct ImportedWeights {
   std::string source;  // the file
   std::string prefix;  // prefix of the names of all weights, and of no other name in a state

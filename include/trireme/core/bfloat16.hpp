@@ -13,7 +13,7 @@ class bfloat16 {
  public:
   bfloat16() = default;
 
-  // Rounds to nearest, ties to even; values beyond the largest become infinity; NaN stays NaN.
+  // Rounds to nearest, ties to even; values beyond the largest finite number become infinity; NaN stays NaN.
   TRIREME_HOST_DEVICE constexpr explicit bfloat16(float value) : bits_(round(std::bit_cast<std::uint32_t>(value))) {}
 
   TRIREME_HOST_DEVICE constexpr operator float() const { return std::bit_cast<float>(std::uint32_t{bits_} << 16); }

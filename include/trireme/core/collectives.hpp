@@ -16,8 +16,9 @@
 namespace trireme TRIREME_EXPORT {
 
 // fixed_sum adds in a fixed tree over the ranks, ((0 + 1) + (2 + 3)) + ..., so the result has the same bits for every backend
-// and division into nodes. It sends one sum per node only if all nodes hold the same power of two of consecutive ranks;
-// otherwise it sends every rank's elements. min and max of elements with a NaN are NaN (NCCL's ranks may drop it).
+// and division into nodes. It sends one sum per node only if all nodes have the same number of ranks, this number is a power of
+// two, and the ranks of each node are consecutive. Otherwise it sends every rank's elements. min and max are NaN if an element
+// is NaN, but NCCL may drop the NaN.
 enum class ReduceOp : std::uint8_t { sum, min, max, mean, fixed_sum };
 std::string_view name_of(ReduceOp op);
 
@@ -40,7 +41,7 @@ struct Call {
 std::string describe(const Call& call);  // all_reduce(sum, 1024 x float32) "layer.0.weight"
 
 // The part of `count` elements that belongs to rank `rank` of `ranks` in reduce_scatter and all_gather: contiguous, in rank
-// order, boundaries at multiples of 16 elements.
+// order, with boundaries at multiples of 16 elements.
 Range part_of(std::int64_t count, int rank, int ranks);
 
 // The operation behind a Pending. The Pending makes no further call after done() returned true, a wait returned, or a call
@@ -68,10 +69,11 @@ class [[nodiscard]] Pending {
   ~Pending();
 
   bool done();          // advances the operation, never blocks; throws its error
-  void wait_on_host();  // returns when the host can read the result; throws its error
+  void wait_on_host();  // returns when the host can read the result; throws the operation's error
 
-  // Orders the GPU work that this thread submits next after the collective. For a collective on GPU memory
-  // (comm/nccl/gpu_group.hpp) it returns at once, and later calls and waits throw its errors. For host memory: wait_on_host().
+  // Makes the GPU work that this thread submits from now on wait for the collective. For a collective on GPU memory
+  // (comm/nccl/gpu_group.hpp) the call returns at once, and later calls and waits throw the collective's errors. For host
+  // memory the call does the same as wait_on_host().
   void wait_on_stream();
 
  private:
@@ -110,7 +112,7 @@ class Collectives {
   Pending broadcast(std::span<T, extent> data, int root, std::string_view name = {}) const {
     return start_checked(call_of(CallKind::broadcast, data, {.peer = root, .name = name}));
   }
-  // Copies `data`, so it never waits for the receiver. Messages between two ranks with the same tag arrive in order.
+  // Copies `data`, so send() never waits for the receiver. Messages between two ranks with the same tag arrive in order.
   template <typename T, std::size_t extent>
   void send(std::span<const T, extent> data, int to, int tag, std::string_view name = {}) const {
     const std::span<T, extent> read(const_cast<T*>(data.data()), data.size());
@@ -125,8 +127,8 @@ class Collectives {
   // Returns the texts of all ranks, by rank. Blocks; meant for start-up, not for training steps.
   std::vector<std::string> gather_texts(std::string_view text, std::string_view name = {}) const;
 
-  // Runs `action` on this rank and exchanges the outcome with all ranks: if it threw on some rank, all ranks throw the error of
-  // the lowest such rank. Use it where only some ranks may fail: opening files, checking options.
+  // Runs `action` on this rank and exchanges the outcome with all ranks: if `action` threw on some rank, all ranks throw the
+  // error of the lowest such rank. Use it where only some ranks may fail: opening files, checking options.
   void agree(const std::function<void()>& action, std::string_view name = {}) const;
 
  protected:
@@ -152,8 +154,8 @@ class Collectives {
   int size_;
 };
 
-// While it exists, every collective or message of this thread throws Error{invalid_argument} that names `where`. For code that
-// only some ranks may run, such as a callback.
+// While an object of this class exists, every collective or message of this thread throws Error{invalid_argument} that names
+// `where`. For code that only some ranks may run, such as a callback.
 class WithoutCollectives {
  public:
   explicit WithoutCollectives(const char* where);

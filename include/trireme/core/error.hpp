@@ -15,10 +15,10 @@ enum class ErrorCode : std::uint8_t {
   invalid_argument,  // the caller's values are wrong
   io,                // the operating system reported an error: see error_number
   corrupt_file,      // a file's content breaks its format
-  not_available,     // this build or machine does not support it
+  not_available,     // this build or machine does not support the operation
   out_of_memory,
   rank_mismatch,  // ranks disagree on what to do or on what they hold
-  peer_failed,    // another rank failed first: the message has its error
+  peer_failed,    // another rank failed first: the message has that rank's error
   timeout,        // a deadline passed while waiting for other ranks
   diverged,       // a loss or gradient is inf or nan, or replicas hold different values
   internal,
@@ -26,11 +26,11 @@ enum class ErrorCode : std::uint8_t {
 
 std::string_view name_of(ErrorCode code);
 
-// The fields of an error. Only `code` and `message` are required; what() shows the others where they are set.
+// The fields of an error. Only `code` and `message` are required; what() also shows the others that are set.
 struct ErrorFields {
   ErrorCode code = ErrorCode::internal;
-  std::string message;         // what happened, where
-  int rank = -1;               // the rank it happened on
+  std::string message;         // what happened and where
+  int rank = -1;               // the rank on which it happened
   std::string operation = {};  // the collective, file or library call
   std::uint64_t sequence = 0;  // the collective's number in its group, from 1
   std::string name = {};       // the parameter, tensor or option
@@ -67,7 +67,7 @@ fmt::string_view text_of(const Format& format) {
 [[noreturn]] void throw_invalid_argument(fmt::string_view format, fmt::format_args args);
 }  // namespace detail
 
-// Throws Error{invalid_argument} with the formatted text unless `ok`.
+// Throws Error{invalid_argument} with the formatted text if `ok` is false.
 template <typename... Args>
 void require(bool ok, fmt::format_string<Args...> format, Args&&... args) {
   if (!ok) [[unlikely]] {

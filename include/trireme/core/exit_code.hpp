@@ -8,8 +8,8 @@ namespace trireme TRIREME_EXPORT {
 // Exit codes of programs, for the shell and for supervisors.
 enum class ExitCode : int {
   success = 0,        // finished, or saved and stopped on a signal
-  failure = 1,        // anything else
-  configuration = 2,  // options, files, ranks that disagree: starting again would fail again
+  failure = 1,        // any other error
+  configuration = 2,  // wrong options or files, or ranks that disagree: a restart would fail too
   timeout = 3,        // a deadline passed
   out_of_memory = 4,
   diverged = 5,  // loss or gradients were not finite, or replicas differ: go back to a checkpoint

@@ -7,7 +7,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Makes something on first use, once for all threads. Move it only while no other thread uses it.
+// Makes something on first use, once for all threads. Move a FirstUse only while no other thread uses it.
 class FirstUse {
  public:
   FirstUse() = default;
@@ -20,8 +20,8 @@ class FirstUse {
 
   bool made() const { return made_.load(std::memory_order_acquire); }
 
-  // Calls make() unless it has succeeded before. Returns whether this call made it. Where make() throws, the next call tries
-  // again.
+  // Calls make() unless make() has succeeded before. Returns whether this call has called it. If make() throws, the next call
+  // tries again.
   template <typename Make>
   bool make_once(const Make& make) {
     if (made()) return false;

@@ -13,7 +13,7 @@ class float16 {
  public:
   float16() = default;
 
-  // Rounds to nearest, ties to even; values beyond the largest (65504) become infinity; NaN stays NaN.
+  // Rounds to nearest, ties to even; values beyond 65504, the largest finite number, become infinity; NaN stays NaN.
   TRIREME_HOST_DEVICE constexpr explicit float16(float value) : bits_(round(std::bit_cast<std::uint32_t>(value))) {}
 
   TRIREME_HOST_DEVICE constexpr operator float() const { return std::bit_cast<float>(widen(bits_)); }

@@ -22,7 +22,7 @@ class Float8 {
 
   Float8() = default;
 
-  // Rounds to nearest, ties to even; values beyond the largest, also infinities, become the largest; NaN stays NaN.
+  // Rounds to nearest, ties to even; values beyond `largest`, also infinities, become `largest`; NaN stays NaN.
   TRIREME_HOST_DEVICE constexpr explicit Float8(float value) : bits_(round(std::bit_cast<std::uint32_t>(value))) {}
 
   TRIREME_HOST_DEVICE constexpr operator float() const { return std::bit_cast<float>(widen(bits_)); }
@@ -37,11 +37,11 @@ class Float8 {
  private:
   static constexpr std::uint32_t float_infinity = 0x7F80'0000;
   static constexpr std::uint32_t fraction_bits = 7 - ExponentBits;
-  static constexpr std::uint32_t fraction_shift = 23 - fraction_bits;  // how many more fraction bits a float has
+  static constexpr std::uint32_t fraction_shift = 23 - fraction_bits;  // the number of further fraction bits of a float
   static constexpr std::uint32_t bias = (1U << (ExponentBits - 1)) - 1;
   static constexpr std::uint32_t exponent_offset = (127 - bias) << fraction_bits;  // difference of the exponent biases
   static constexpr std::uint32_t largest_bits = is_e4m3 ? 0x7E : 0x7B;
-  static constexpr std::uint32_t nan_bits = 0x7F;  // the only NaN of e4m3; e5m2 has more, and infinities
+  static constexpr std::uint32_t nan_bits = 0x7F;  // e4m3 has only this NaN; e5m2 has more NaNs, and infinities
 
   TRIREME_HOST_DEVICE static constexpr std::uint8_t round(std::uint32_t bits) {
     const std::uint32_t magnitude = bits & 0x7FFF'FFFF;
@@ -82,7 +82,7 @@ class Float8 {
 
 }  // namespace detail
 
-// 4 exponent bits, 3 fraction bits; for values and weights. The largest value is 448; it has no infinity.
+// 4 exponent bits, 3 fraction bits; for values and weights. The largest value is 448; there are no infinities.
 class float8_e4m3 : public detail::Float8<float8_e4m3, 4> {
   using Float8::Float8;
 };

@@ -9,7 +9,7 @@
 
 #include "trireme/core/export.hpp"
 
-// The library's log, for example: something is slower than it could be, or a rank failed.
+// The library's log. It says, for example, that something is slower than it could be, or that a rank failed.
 //
 //   log(Severity::warning, "the times of matrix products are not kept: {}", error.what());
 //
@@ -22,12 +22,12 @@ enum class Severity : std::uint8_t { debug, info, warning, error };
 
 std::string_view name_of(Severity severity);
 
-// Receives one line without a newline. Several threads may call it concurrently, and a call may still run after another sink is
-// set. If it throws, the line goes to standard error; lines that it logs itself always do. It must not wait for other ranks,
-// which could wait for this one.
+// Receives one line without a newline. Several threads may call a sink concurrently, and a call may still run after another
+// sink is set. If the sink throws, the line goes to standard error; lines that the sink itself logs always go there. A sink
+// must not wait for other ranks, because they could wait for this rank.
 using LogSink = std::function<void(Severity severity, std::string_view line)>;
 
-// Sets the sink of the whole process. An empty one restores standard error.
+// Sets the sink of the whole process. An empty sink restores standard error.
 void set_log_sink(LogSink sink);
 
 // Drops less severe lines. The default is info, or the value of the environment variable TRIREME_LOG.

@@ -14,7 +14,7 @@ struct Range {
   std::int64_t count() const { return end - begin; }
 };
 
-// Divides `items` items between `count` ranks: the contiguous share of rank `index`. Shares differ by at most one item.
+// The contiguous share of rank `index` if `count` ranks divide `items` items. Shares differ by at most one item.
 constexpr Range share_of(std::int64_t items, int index, int count) {
   const std::int64_t each = items / count, larger = items % count;  // the first ranks have one item more
   const std::int64_t begin = index * each + std::min<std::int64_t>(index, larger);

@@ -12,7 +12,7 @@
 namespace trireme TRIREME_EXPORT {
 
 // A setting with its value as text, to compare ranks and checkpoints. A number becomes the shortest text that parses to the
-// same number, a bool becomes "on" or "off", text stays.
+// same number, a bool becomes "on" or "off", text stays as it is.
 //
 //   std::vector<Setting> settings{{"batch_size", 32}, {"learning_rate", 1e-3}, {"sequence_parallel", false}};
 struct Setting {

@@ -26,7 +26,7 @@ class Shape {
 
   std::int64_t operator[](int dim) const;  // negative counts from the end
   std::int64_t back() const { return (*this)[-1]; }
-  std::int64_t rows() const;  // product of all dims but the last: the tensor seen as a matrix
+  std::int64_t rows() const;  // product of all dims but the last: the rows of the tensor seen as a matrix
 
   // The row-major offset of an element, for example of {row, column}. Negative indices count from the end. Throws Error outside
   // of the shape.

@@ -20,14 +20,14 @@ struct StatePiece {
   Range elements;
 };
 
-// A named tensor, of which this rank holds all elements or a part. Name and shape are those of the whole tensor and do not
-// depend on the layout.
+// A named tensor. This rank holds all of its elements or a part. Name and shape are those of the whole tensor and do not depend
+// on the layout.
 struct StateTensor {
   std::string name;
   DType dtype = DType::float32;
   Shape shape;                          // of the whole tensor
   std::vector<StatePiece> pieces = {};  // ascending, without overlap; may be empty
-  bool optional = false;                // loading accepts a checkpoint without it, and a program that does not ask for it
+  bool optional = false;                // may be missing in the checkpoint, or in the program that loads it
 
   std::int64_t elements_here() const;
 };
@@ -55,8 +55,9 @@ class State {
          .pieces = {{.data = data, .elements = {0, shape.numel()}}}});
   }
 
-  // Actions to call before the places are read or filled, and after all of them are filled by loading, in the order added. What
-  // a checkpoint lacks keeps the value that its place has after before_use.
+  // Add actions. Those of before_use run before the places are read or filled, those of after_load after loading has filled all
+  // places, in the order in which they were added. If a checkpoint lacks a tensor or value, its place keeps what the actions of
+  // before_use leave there.
   void before_use(std::function<void()> action) { before_use_.push_back(std::move(action)); }
   void after_load(std::function<void()> action) { after_load_.push_back(std::move(action)); }
   void prepare() const;

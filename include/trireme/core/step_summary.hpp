@@ -10,7 +10,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Requests of some rank to all ranks for the end of a step, for example after a signal.
+// What some rank asks all ranks to do at the end of a step, for example after a signal.
 struct StepRequests {
   bool stop = false;
   bool checkpoint = false;
@@ -18,11 +18,11 @@ struct StepRequests {
 
 // Where an inf or nan of a loss or gradient comes from, as far as the ranks can tell.
 struct NonFinite {
-  std::string parameter = {};   // the first with such a gradient, in backward order; empty: none
-  std::vector<int> ranks = {};  // ranks with such a loss; empty: it began in a backward pass
+  std::string parameter = {};   // the first parameter with such a gradient, in backward order; empty: none
+  std::vector<int> ranks = {};  // ranks with such a loss; empty: the inf or nan began in a backward pass
 };
 
-// Sums over ranks and micro-batches. It has only doubles, so that a group can reduce it.
+// Sums over ranks and micro-batches. All fields are doubles, so that a group can reduce them.
 struct StepTotals {
   double loss_sum = 0;
   double target_weight = 0;
@@ -37,20 +37,21 @@ struct StepNumbers {
   double gradient_norm = 0;
 };
 
-// A step after its gradients are reduced, the same on all ranks; the optimizer's input.
+// Describes a step whose gradients are reduced, for the optimizer. All numbers are the same on all ranks, except
+// exposed_communication_seconds and `store`.
 struct StepSummary {
   double loss_sum = 0;                       // over the targets of all ranks and micro-batches
   double target_weight = 0;                  // the sum of the targets' class weights
-  double gradient_scale = 1;                 // reduced gradients times this are those of the mean loss
+  double gradient_scale = 1;                 // reduced gradients * gradient_scale = gradients of the mean loss
   double gradient_norm = 0;                  // L2 norm of the gradients of the mean loss, before clipping
-  std::vector<bool> used = {};               // by parameter: whether some rank used it
-  StepRequests requests = {};                // of any rank
+  std::vector<bool> used = {};               // for each parameter, whether some rank used it
+  StepRequests requests = {};                // from any rank
   double exposed_communication_seconds = 0;  // how long this rank's host waited for other ranks
-  std::int64_t step = 0;                     // of DataParallel::begin
+  std::int64_t step = 0;                     // number of the step, from DataParallel::begin
   std::uint64_t store = 0;                   // FlatStore::serial() of the model; 0 in a summary made by hand
   NonFinite non_finite = {};                 // set unless is_finite()
 
-  // In GPU memory, until the host reads the numbers; then those above are not valid yet. Null otherwise.
+  // The numbers in GPU memory, until the host reads them. As long as this is not null, the fields above are not valid.
   std::shared_ptr<const StepNumbers> on_device = {};
 
   StepNumbers numbers() const {

@@ -8,7 +8,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// A named, contiguous, row-major tensor in memory that it does not own.
+// The name and place of a contiguous, row-major tensor. A TensorRef does not own the memory.
 struct TensorRef {
   std::string name;
   DType dtype = DType::float32;

@@ -24,7 +24,7 @@ struct Tokens {  // over all ranks
   std::int64_t count = 0;
   friend bool operator==(const Tokens&, const Tokens&) = default;
 };
-struct Epochs {  // passes over the data; 0.5 is half of one
+struct Epochs {  // passes over the data; 0.5 is half a pass
   double count = 0;
   friend bool operator==(const Epochs&, const Epochs&) = default;
 };
@@ -38,8 +38,8 @@ using Place = std::variant<Steps, Samples, Tokens, Epochs>;  // without Seconds,
 
 std::string to_text(const Amount& amount);  // "600 steps", "20 epochs", "90 s"
 
-// Parses the texts of to_text(), and "600" (steps), "1 epoch", "30s", "10min", "2h". Throws Error{invalid_argument} for
-// anything else and for values not above 0.
+// Parses the texts of to_text(), and "600" (steps), "1 epoch", "30s", "10min", "2h". Throws Error{invalid_argument} for other
+// texts and for values that are not above 0.
 Amount parse_amount(std::string_view text);
 
 }  // namespace trireme

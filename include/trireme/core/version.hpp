@@ -4,7 +4,7 @@
 
 #include "trireme/core/export.hpp"
 
-// The version of these headers. A program can be compiled for more than one:
+// The version of these headers. A program can be written for several versions:
 //
 //   #if TRIREME_VERSION_MAJOR == 0 && TRIREME_VERSION_MINOR < 2
 //

@@ -12,7 +12,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace device {
 
-// The work to record can't be part of a graph.
+// Thrown for work that can't be part of a graph.
 class NotCapturable : public Error {
  public:
   using Error::Error;
@@ -23,8 +23,8 @@ class NotCapturable : public Error {
 //
 // Call the function a few times before recording, so that plans, workspaces and kernels exist. Recording runs nothing, and
 // waiting for the GPU throws NotCapturable. Blocks of cuda_memory() that the function allocates belong to the graph as long as
-// the graph or one of these tensors lives. Blocks that it frees but did not allocate must stay unused as long as the graph is
-// launched.
+// the graph or a tensor in these blocks exists. Blocks that the function frees but did not allocate must stay unused as long as
+// the graph is launched.
 class Graph {
  public:
   explicit Graph(const std::function<void()>& work);

@@ -14,8 +14,9 @@ enum class Isa : std::uint8_t { baseline, avx2, avx512 };
 
 std::string_view name_of(Isa isa);
 
-// The best instruction set that this processor supports and this build has kernels for, or the one in the environment variable
-// TRIREME_ISA. Throws Error if there is none, or TRIREME_ISA names one that is not among them.
+// The best instruction set that this processor supports and this build has kernels for, or the one that the environment
+// variable TRIREME_ISA names. Throws Error if there is none, or if the processor or the build lacks the instruction set that
+// TRIREME_ISA names.
 Isa current_isa();
 
 // The best instruction set for a processor with these features, named as for __builtin_cpu_supports.
@@ -29,7 +30,8 @@ Isa choose_isa(Isa best, std::span<const Isa> built, const char* forced);
 }  // namespace trireme
 
 // TRIREME_KERNEL_TABLE(Table, name), used in the namespace of a room: each variant of a kernel file defines a constant
-// <room>::TRIREME_ISA::name of type Table, a struct of function pointers. <room>::name() returns the one for this processor.
+// <room>::TRIREME_ISA::name of type Table, a struct of function pointers. <room>::name() returns the constant for this
+// processor.
 #if defined(__x86_64__)
 #define TRIREME_KERNEL_TABLE(Table, name)                       \
   namespace baseline {                                          \

@@ -24,7 +24,7 @@ class MemoryResource {
   virtual ~MemoryResource() = default;
 
   // An uninitialized block of at least `bytes`, aligned to `alignment`. Throws Error{out_of_memory}.
-  // For a shared segment this is collective: all its ranks must allocate in the same order with the same sizes.
+  // For a shared segment the call is collective: all ranks of the segment must allocate in the same order with the same sizes.
   void* allocate(std::size_t bytes) { return do_allocate(bytes); }
   void deallocate(void* block, std::size_t bytes) noexcept { do_deallocate(block, bytes); }
 
@@ -70,7 +70,8 @@ inline std::shared_ptr<MemoryResource> memory_of<Cuda>() {
   return cuda_memory();
 }
 
-// Counts blocks that this thread allocates in its scope under `purpose`. Out-of-memory errors list the bytes per purpose.
+// While an object of this class exists, blocks that this thread allocates count under `purpose`. Out-of-memory errors list the
+// bytes per purpose.
 class MemoryPurpose {
  public:
   explicit MemoryPurpose(std::string_view purpose);  // "parameters"
@@ -82,7 +83,7 @@ class MemoryPurpose {
   std::string previous_;
 };
 
-// Whether a Storage counts writes to it. A block that many owners share does not; each owner counts its own writes.
+// Whether a Storage counts the writes to its block. If many owners share the block, each owner counts its own writes instead.
 enum class Changes : std::uint8_t { counted, uncounted };
 
 // An owned block, shared by tensors.
@@ -96,7 +97,7 @@ class Storage {
   void* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  // How often operations have written to it. A backward pass uses it to check that the tensors it saved are unchanged.
+  // How often operations have written to the block. A backward pass uses this number to check that saved tensors are unchanged.
   std::uint32_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
   void count_change() noexcept { version_.store(version() + change_, std::memory_order_relaxed); }
 

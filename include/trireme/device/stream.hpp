@@ -9,7 +9,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace device {
 
-// A point in a stream; it is done when all work before it is done.
+// A point in a stream. An event is done when all earlier work of the stream is done.
 class Event {
  public:
   Event();  // of this thread's GPU, not yet recorded

@@ -12,8 +12,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace device {
 
-// Calls body(D()) with the device of this name: "cpu", or "cuda" for this thread's GPU. Throws Error{not_available} without a
-// GPU or in a build without CUDA, which does not compile the body for Cuda.
+// Calls body(D()) with the device of this name: "cpu", or "cuda" for this thread's GPU. Throws Error{not_available} if there is
+// no GPU or the build has no CUDA. A build without CUDA does not compile the body for Cuda.
 template <typename Body>
 void with_device(std::string_view name, Body&& body) {
   require(name == "cpu" || name == "cuda", "there is no device \"{}\": use cpu or cuda", name);

@@ -25,7 +25,7 @@ class File {
   const std::filesystem::path& path() const noexcept { return path_; }
   std::uint64_t size() const;
 
-  // Fills `into` from byte `offset` on. Throws Error{corrupt_file} if the file ends before.
+  // Fills `into` from byte `offset` on. Throws Error{corrupt_file} if the file ends too early.
   void read_at(std::span<std::byte> into, std::uint64_t offset) const;
 
   // Memory-maps the whole file. The mapping outlives the File.

@@ -15,12 +15,12 @@ namespace trireme TRIREME_EXPORT {
 std::uint64_t digest_of_bytes(std::span<const std::byte> bytes);
 
 // Calls compute() on the bytes of a file and returns its result, which must depend only on the bytes and on `name`. For a local
-// file of 64 MiB or more the result is cached, in a hidden file beside it or in the user's cache folder. The cache is valid as
-// long as the file's size, times and samples of its bytes stay the same.
+// file of 64 MiB or more the result is cached, in a hidden file beside that file or in the user's cache folder. The cache is
+// valid as long as the file's size, times and samples of its bytes stay the same.
 std::uint64_t number_of_file(const Location& location, const std::string& name,
                              const std::function<std::uint64_t(std::span<const std::byte>)>& compute);
 
-// A text that identifies the content, size and digest: of a file, or of all files in a folder and its subfolders, with their
+// A text of size and digest, which identifies the content of a file, or of all files in a folder and its subfolders with their
 // names. Follows links and skips names that begin with a dot. Of a file above 16 GiB the digest covers 16 GiB in evenly spaced
 // pieces. Digests are cached as by number_of_file(). Throws Error{io} that names what can't be read.
 std::string content_at(const Location& location);

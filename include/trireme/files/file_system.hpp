@@ -29,14 +29,14 @@ class InputFile {
   virtual std::uint64_t size() const = 0;
   virtual void read_at(std::span<std::byte> into, std::uint64_t offset) const = 0;  // Error{corrupt_file} at an early end
 
-  // The whole file as memory, which outlives the InputFile. Local files are memory-mapped, others are read at once. Null for an
-  // empty file.
+  // The whole file as memory, which outlives the InputFile. Local files are memory-mapped, others are read as a whole. Null for
+  // an empty file.
   virtual std::shared_ptr<const std::byte> map() const;
 
-  // Whether map() reads from the disk when the memory is touched, so that a large file need not fit memory.
+  // Whether map() reads from the disk when the memory is touched, so that a large file need not fit into memory.
   virtual bool maps_from_disk() const { return false; }
 
-  // A text that changes whenever the content does, such as an ETag. Empty: nobody knows.
+  // A text that changes whenever the content changes, such as an ETag. Empty: unknown.
   virtual std::string version() const { return {}; }
 
   std::string content() const;  // the whole file
@@ -55,28 +55,29 @@ struct FolderEntry {
   FileKind kind = FileKind::none;
 };
 
-// The library reads and writes all files through the FileSystem of the location's scheme. Tests use one that fails or loses
-// unsynced data on purpose. Failures throw Error{io} with the location and errno. Functions may be called from several threads.
+// The library reads and writes all files through the FileSystem of the location's scheme. Tests use a FileSystem that fails or
+// loses unsynced data on purpose. Failures throw Error{io} with the location and errno. Functions may be called from several
+// threads.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
   virtual std::unique_ptr<OutputFile> create(const Location& location) = 0;  // the file must not exist yet
   virtual std::unique_ptr<InputFile> open(const Location& location) const = 0;
 
-  // A file that takes the place of what is there, or the first, when it is closed, all of it at once. Without close() nothing
-  // changes. By default it is written beside, synced, and renamed.
+  // Creates a file that replaces `location` atomically when it is closed. Without close() nothing changes. By default the new
+  // file is written beside the old one, synced and renamed.
   virtual std::unique_ptr<OutputFile> replace(const Location& location);
 
-  // Whether it has objects with names in place of files in folders, as S3. A file is then there once it is closed, and at once;
-  // a folder is what names begin with, and rename() copies: a file in one act, what is in a folder one by one.
+  // Whether it stores objects instead of files in folders, as S3 does. An object appears whole when it is closed. A folder is a
+  // prefix of names. rename() copies, and renames the objects of a folder one by one.
   virtual bool is_object_store() const { return false; }
 
-  virtual void create_folder(const Location& location) = 0;  // it may exist
+  virtual void create_folder(const Location& location) = 0;  // the folder may exist
   virtual void rename(const Location& from, const Location& to) = 0;
   virtual void sync_folder(const Location& location) = 0;  // makes created, renamed and removed entries durable
-  virtual void remove_all(const Location& location) = 0;   // with its content; it may be missing
+  virtual void remove_all(const Location& location) = 0;   // removes a folder with its content; `location` may be missing
   virtual FileKind kind_of(const Location& location) const = 0;
-  virtual std::vector<FolderEntry> entries_of(const Location& folder) const = 0;  // sorted by name; it must exist
+  virtual std::vector<FolderEntry> entries_of(const Location& folder) const = 0;  // sorted by name; the folder must exist
 
   // The location with all links resolved: equal for two locations of one place, even if it does not exist.
   virtual Location real(const Location& location) const { return location; }
@@ -87,22 +88,22 @@ class FileSystem {
 
 std::shared_ptr<FileSystem> posix_file_system();
 
-// Registers the file system of a scheme, for example "gs". Throws Error{invalid_argument} for a scheme that has one: "file",
-// and each scheme of which a location was opened before. So a program may register its own "s3" before it opens a location
-// there.
+// Registers the file system of a scheme, for example "gs". Throws Error{invalid_argument} if the scheme already has one: "file"
+// has, and so has each scheme of which a location was opened before. So a program may register its own "s3" before it opens a
+// location there.
 void add_file_system(const std::string& scheme, std::shared_ptr<FileSystem> system);
 
 // "http", "https", "s3" and "webhdfs" need no registration (files/remote/remote_file_systems.hpp). Throws
-// Error{invalid_argument} with the known schemes where the location's is unknown.
+// Error{invalid_argument}, which lists the known schemes, if the location's scheme is unknown.
 std::shared_ptr<FileSystem> file_system_of(const Location& location);
 
 std::unique_ptr<InputFile> open_file(const Location& location);
 
-// Both are also false where it can't be found out, for example for an unknown scheme; opening then throws the reason.
+// Both also return false if the answer can't be found out, for example for an unknown scheme. Opening then throws the reason.
 bool is_folder(const Location& location);
 bool is_there(const Location& location);
 
-// Whether both name the same place, even if it does not exist. False for an empty location.
+// Whether both locations name the same place, even if it does not exist. False for an empty location.
 bool is_same(const Location& one, const Location& other);
 
 // Replaces a file atomically, by FileSystem::replace(). To replace several files, call finish() on all of them before the first

@@ -21,9 +21,9 @@ namespace trireme TRIREME_EXPORT {
 // file; opening looks up the scheme (files/file_system.hpp).
 class Location {
  public:
-  Location() = default;  // empty: of nothing
+  Location() = default;  // empty
 
-  // Throws Error{invalid_argument} for a file: location that names another machine or has no path.
+  // Throws Error{invalid_argument} for a `file:` location that names another machine or has no path.
   template <typename Text>
   requires(!std::same_as<Text, Location> && std::convertible_to<const Text&, std::filesystem::path>) Location(const Text& text)
       : Location(Given{}, std::filesystem::path(text).native()) {}
@@ -34,7 +34,7 @@ class Location {
   std::string_view after_scheme() const noexcept;               // the path, or "//bucket/data.csv"
   const std::string& string() const noexcept { return text_; }  // constructs this location again; for a path, the path
 
-  // The path. Throws Error{invalid_argument} for another scheme than "file".
+  // The path. Throws Error{invalid_argument} if the scheme is not "file".
   operator std::filesystem::path() const;
 
   Location parent() const;        // without the last name; empty for a single name

@@ -29,8 +29,9 @@ void write_run_status(const Location& location, const RunStatus& status);
 // std::nullopt if there is no file. Throws Error{corrupt_file} for other content.
 std::optional<RunStatus> read_run_status(const Location& location);
 
-// Writes the file that TRIREME_RUN_STATUS names, which trireme-run sets. Call it on rank 0 of a training program after the
-// first step, after each committed checkpoint and at the end. It does not throw: failures go to the log.
+// Writes the file that the environment variable TRIREME_RUN_STATUS names; trireme-run sets the variable. Call it on rank 0 of a
+// training program after the first step, after each committed checkpoint and at the end. It does not throw: failures go to the
+// log.
 void report_run_status(const RunStatus& status);
 
 }  // namespace trireme

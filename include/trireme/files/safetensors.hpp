@@ -32,7 +32,7 @@ struct SafetensorsEntry {
 };
 
 // A safetensors file, opened for reading. The constructor checks the whole header and throws Error{corrupt_file} with file and
-// tensor where it breaks the format.
+// tensor if the header breaks the format.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const Location& location);
@@ -45,11 +45,11 @@ class SafetensorsFile {
   const SafetensorsEntry& at(std::string_view name) const;              // throws Error if there is none
   void check_dtype(const SafetensorsEntry& entry, DType wanted) const;  // throws Error if the entry has another dtype
 
-  // Reads the bytes of a tensor, row-major, little-endian; `into` must have their size. A bool becomes 0 or 1: any other byte
-  // in the file counts as true.
+  // Reads the bytes of a tensor, row-major, little-endian; `into` must have the same size. A bool becomes 0 or 1: every byte of
+  // the file that is not 0 counts as true.
   void read(std::string_view name, std::span<std::byte> into) const;
   std::vector<std::byte> read_bytes(std::string_view name) const;
-  void read_part(std::string_view name, std::size_t first_byte, std::span<std::byte> into) const;  // a part of these bytes
+  void read_part(std::string_view name, std::size_t first_byte, std::span<std::byte> into) const;  // a part of a tensor's bytes
 
   // The elements of a tensor. Throws Error if it is not stored as T.
   template <typename T>

@@ -17,7 +17,8 @@ namespace math {
 //   const Number x = Number::variable(3, 0), y = Number::variable(4, 1);
 //   const Number z = x * sigmoid(y);  // z.value, z.slope[0], z.slope[1]
 //
-// Plain numbers mix with Duals, as constants. select() computes both sides, so that loops can be vectorized; ?: works too.
+// Plain numbers can be used with Duals, as constants. select() computes both sides, so that loops can be vectorized; ?: works
+// too.
 template <typename A, std::size_t n>
 struct Dual {
   A value;
@@ -26,7 +27,7 @@ struct Dual {
   template <typename Number>
   requires std::is_arithmetic_v<Number> TRIREME_HOST_DEVICE Dual(Number constant) : value(static_cast<A>(constant)) {}
 
-  // The variable `number`: its derivative is 1 in this variable and 0 in the others.
+  // Variable `number`: its derivative is 1 with respect to itself and 0 with respect to the others.
   TRIREME_HOST_DEVICE static Dual variable(A of, std::size_t number) {
     return made(of, [=](std::size_t k) TRIREME_INLINED { return k == number ? A(1) : A(0); });
   }
@@ -65,7 +66,7 @@ struct Dual {
     return made(condition ? a.value : b.value,
                 [&](std::size_t k) TRIREME_INLINED { return condition ? a.slope[k] : b.slope[k]; });
   }
-  // NaN if an operand is NaN. Of equal operands each gets half of the derivative.
+  // NaN if an operand is NaN. Each of two equal operands gets half of the derivative.
   TRIREME_HOST_DEVICE friend Dual min(const Dual& a, const Dual& b) {
     return chosen(minimum(a.value, b.value), a.value<b.value, a.value> b.value, a, b);
   }
@@ -116,7 +117,7 @@ struct Dual {
     return chain(x, math::pow(x.value, p),
                  [&]() TRIREME_INLINED { return p == A(0) ? A(0) : p * math::pow(x.value, p - A(1)); });
   }
-  // The derivative in the exponent is 0 where x is 0 and the exponent is not negative.
+  // The derivative with respect to the exponent is 0 where x is 0 and the exponent is not negative.
   TRIREME_HOST_DEVICE friend Dual pow(const Dual& x, const Dual& exponent) {
     const A power = math::pow(x.value, exponent.value);
     if constexpr (n == 0) {

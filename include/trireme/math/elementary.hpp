@@ -2,8 +2,8 @@
 
 #include "trireme/math/exponential.hpp"
 
-// More functions of one or two numbers. sin, cos and pow call the C library, as most functions of double do; loops over the
-// others can be vectorized. tests/math checks the errors of the float versions.
+// More functions of one or two numbers. sin, cos, pow and most functions of double call the C library. Loops over the others
+// can be vectorized. tests/math checks the errors of the float versions.
 namespace trireme TRIREME_EXPORT {
 namespace math {
 
@@ -82,7 +82,7 @@ TRIREME_HOST_DEVICE float natural_log1p(float x) {
 }
 TRIREME_HOST_DEVICE double natural_log1p(double x) { return ::log1p(x); }
 
-// sin(x) and cos(x), vectorizable, for |x| up to 2^28, within 1 ulp. After fdlibm: the angle is reduced in double.
+// sin(x) and cos(x), vectorizable, for |x| up to 2^28, within 1 ulp. As in fdlibm, the angle is reduced in double.
 inline constexpr float largest_angle = 268435456.0f;
 namespace detail {
 TRIREME_HOST_DEVICE float sine_of_quadrant(float x, int quadrants) {
@@ -104,7 +104,7 @@ TRIREME_HOST_DEVICE float sine_of_quadrant(float x, int quadrants) {
 TRIREME_HOST_DEVICE float sine(float x) { return detail::sine_of_quadrant(x, 0); }
 TRIREME_HOST_DEVICE float cosine(float x) { return detail::sine_of_quadrant(x, 1); }
 
-// The smaller and the larger one; NaN if one is NaN.
+// The smaller and the larger of two numbers; NaN if one is NaN.
 template <typename T>
 TRIREME_HOST_DEVICE T minimum(T a, T b) {
   return a < b || a != a ? a : b;

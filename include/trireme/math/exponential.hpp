@@ -8,7 +8,7 @@
 #include "trireme/core/host_device.hpp"
 
 // exp, tanh, erf and the logistic function without branches or tables, so that loops over them can be vectorized. The float
-// versions are implemented here; tests/math checks their errors. The double versions, log and log1p call the C library.
+// versions are implemented here; tests/math checks their errors. log, log1p and all double versions call the C library.
 namespace trireme TRIREME_EXPORT {
 namespace math {
 
@@ -23,8 +23,8 @@ TRIREME_HOST_DEVICE double log(double x) { return ::log(x); }
 TRIREME_HOST_DEVICE float log1p(float x) { return ::log1pf(x); }
 TRIREME_HOST_DEVICE double log1p(double x) { return ::log1p(x); }
 
-// Within 2 ulp; 0 where the result is below 2^-125, infinity where it is above the largest float. A GPU has an instruction for
-// most of it.
+// Within 2 ulp; 0 where the result is below 2^-125, infinity where it is above the largest float. A GPU computes most of it in
+// one instruction.
 TRIREME_HOST_DEVICE float exp(float x) {
 #ifdef __CUDA_ARCH__
   return x < -86.643398f ? 0.0f : ::expf(x);

@@ -29,7 +29,7 @@ struct GeluTanh {
   }
 };
 
-// The same with the exact normal distribution: x * 0.5 * (1 + erf(x / sqrt(2))).
+// GELU with the exact normal distribution: x * 0.5 * (1 + erf(x / sqrt(2))).
 struct GeluErf {
   template <typename T>
   TRIREME_HOST_DEVICE static T value(T x) {
@@ -118,7 +118,7 @@ struct Softplus {
   TRIREME_HOST_DEVICE T derivative(T x) const { return beta * x > threshold ? T(1) : sigmoid(beta * x); }
 };
 
-// Losses of one element x against its target t, and their derivatives in x.
+// Losses of one element x against its target t, and their derivatives with respect to x.
 struct SquaredError {
   template <typename T>
   TRIREME_HOST_DEVICE static T value(T x, T t) {
@@ -155,7 +155,7 @@ struct AbsoluteError {
   }
 };
 
-// (x - t)^2 / 2 where |x - t| <= delta, beyond that the line delta * (|x - t| - delta / 2) (Huber 1964).
+// (x - t)^2 / 2 where |x - t| <= delta, elsewhere delta * (|x - t| - delta / 2) (Huber 1964).
 template <typename T>
 struct Huber {
   T delta;
@@ -170,7 +170,7 @@ struct Huber {
   }
 };
 
-// The Huber loss with delta = beta, divided by beta; with beta = 0 the absolute error (Girshick 2015, arXiv 1504.08083).
+// The Huber loss with delta = beta, divided by beta; the absolute error if beta is 0 (Girshick 2015, arXiv 1504.08083).
 template <typename T>
 struct SmoothL1 {
   T beta;
@@ -227,7 +227,7 @@ struct KlDivergence {
   }
 };
 
-// The same, if the target is a log-probability too.
+// KlDivergence for a target that is a log-probability too.
 struct KlDivergenceLogTarget {
   template <typename T>
   TRIREME_HOST_DEVICE static T value(T x, T t) {

@@ -15,8 +15,8 @@ struct Words {
   std::uint32_t word3;
 };
 
-// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw 2011): four random words for each 128-bit counter and 64-bit key. The same numbers
-// as core/philox.hpp, in a form that lets loops be vectorized.
+// Philox 4x32-10 (Salmon, Moraes, Dror, Shaw 2011): four random words for each 128-bit counter and 64-bit key. Gives the same
+// numbers as core/philox.hpp, in a form in which loops can be vectorized.
 TRIREME_HOST_DEVICE Words philox(std::uint64_t counter_low, std::uint64_t counter_high, std::uint64_t key) {
   auto c0 = static_cast<std::uint32_t>(counter_low);
   auto c1 = static_cast<std::uint32_t>(counter_low >> 32);

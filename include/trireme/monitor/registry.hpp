@@ -15,11 +15,11 @@
 //   monitor::Registry::current().gauge("reward").set(12.5);
 //   monitor::Registry::current().counter("episodes").add();
 //
-// A name is made of letters, digits, '_' and '.', and says the unit where there is one: "step_seconds", "sent_bytes".
+// A name is made of letters, digits, '_' and '.', and ends with the unit if there is one: "step_seconds", "sent_bytes".
 namespace trireme TRIREME_EXPORT {
 namespace monitor {
 
-// Only rises: how often something happened, how many bytes were sent.
+// A number that only rises: how often something happened, how many bytes were sent.
 class Counter {
  public:
   void add(double amount = 1);  // 0 or more; else Error{invalid_argument}
@@ -31,7 +31,7 @@ class Counter {
   double at_snapshot_ = 0;  // the value at the last snapshot
 };
 
-// The newest value of something: a loss, a learning rate. Any number, inf and nan too.
+// The newest value of something: a loss, a learning rate. It may be any number, also inf or nan.
 class Gauge {
  public:
   void set(double value) {
@@ -79,7 +79,7 @@ class Registry {
   // All metrics in the order in which they were made, with their changes since the last take().
   std::vector<Metric> take();
 
-  // Resets all metrics to 0 and leaves each out of snapshots until it is set again. A run calls this when it starts.
+  // Resets all metrics to 0. A metric stays out of snapshots until it changes again. A run calls this when it starts.
   void restart();
 
  private:

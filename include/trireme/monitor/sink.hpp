@@ -14,7 +14,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace monitor {
 
-// Receives metrics. One of your own:
+// Receives metrics. You can write your own sink:
 //
 //   struct Plot : monitor::Sink {
 //     void write(const monitor::Snapshot& snapshot) override { plot.add(snapshot.step, snapshot.find("loss")->value); }
@@ -28,13 +28,13 @@ class Sink {
   // goes on calling write().
   virtual void write(const Snapshot& snapshot) = 0;
 
-  // A line of text without a newline, for example that a checkpoint was saved.
+  // Called with a line of text without a newline, for example when a checkpoint was saved.
   virtual void note(std::string_view) {}
 };
 
-// An existing file keeps its lines up to step `done`, since a run that resumes from a checkpoint repeats later steps; with 0
-// the file is emptied. A further snapshot of the last step is merged into its line. A failure to open or write throws an
-// Error{io} with the name of the file and leaves only whole lines in it; the next write tries again.
+// An existing file keeps its lines up to step `done`, since a run that resumes from a checkpoint repeats later steps; if `done`
+// is 0, the file is emptied. A further snapshot of the last step is merged into that step's line. A failure to open or write
+// throws Error{io} with the name of the file. The file then has only whole lines, and the next write tries again.
 struct FileOptions {
   std::int64_t done = 0;
 };
@@ -54,8 +54,8 @@ struct TerminalOptions {
   std::FILE* stream = stdout;
 };
 
-// Shows progress. On a terminal it is one line, redrawn at most 10 times a second and never wider than the terminal; elsewhere
-// a line every 10 seconds, after 10 minutes every minute. Rates are means over the last 10 seconds.
+// Shows progress. On a terminal, redraws one line at most 10 times a second, never wider than the terminal. Elsewhere, prints a
+// line every 10 seconds, and after 10 minutes every minute. Rates are means over the last 10 seconds.
 std::unique_ptr<Sink> terminal(const TerminalOptions& options = {});
 
 }  // namespace monitor

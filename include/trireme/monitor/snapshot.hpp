@@ -43,7 +43,7 @@ struct Snapshot {
   bool last = false;                       // no step follows in this start
   std::vector<Metric> metrics = {};
 
-  const Metric* find(std::string_view name) const;  // null if there is none of this name
+  const Metric* find(std::string_view name) const;  // null if there is no metric of this name
 };
 
 }  // namespace monitor

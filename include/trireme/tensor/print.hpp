@@ -10,7 +10,7 @@
 #include "trireme/core/tensor_ref.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Tensors as text, in the manner of NumPy:
+// Formats tensors as text, as NumPy does:
 //
 //   std::cout << x;         // [[ 1.   2.5]
 //   fmt::print("{}\n", x);  //  [-3.   4. ]] (float32, shape [2, 2])

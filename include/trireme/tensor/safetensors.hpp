@@ -17,7 +17,8 @@
 //   const auto x = read_tensor<float>(SafetensorsFile("x.safetensors"), "x");
 namespace trireme TRIREME_EXPORT {
 
-// Reads one tensor. An Error, which names the file and the tensor, if its dtype is not T or the file has no such tensor.
+// Reads one tensor. Throws Error with the names of file and tensor if the file has no such tensor or the tensor's dtype is not
+// T.
 template <typename T>
 Tensor<T> read_tensor(const SafetensorsFile& file, std::string_view name) {
   const SafetensorsEntry& entry = file.at(name);

@@ -26,7 +26,7 @@ class Scalar {
     }
   }
 
-  T item() const { return element_.defined() ? element_.item() : value_; }  // waits for the GPU if the number is there
+  T item() const { return element_.defined() ? element_.item() : value_; }  // waits for the GPU if the number is in its memory
   operator T() const requires on_host { return value_; }
 
   T known() const noexcept { return value_; }                        // valid if the host knows the number

@@ -79,8 +79,8 @@ class Tensor {
   T* data() const noexcept { return data_; }
   std::span<T> span() const noexcept { return {data_, static_cast<std::size_t>(numel_)}; }
 
-  // One element, to read or to write; negative indices count from the end. Each call checks the indices: loops use span() or
-  // data().
+  // One element, to read or to write; negative indices count from the end. Each call checks the indices, so use span() or
+  // data() in loops.
   //
   //   const auto x = Tensor<float>::from({2, 2}, {1, 2, 3, 4});
   //   x.at(1, 0) = 5;
@@ -134,7 +134,7 @@ class Tensor {
 
   Tensor clone() const { return to<D>(); }
 
-  // A copy on another device, or the same one. A copy from a GPU to the host waits for the GPU.
+  // A copy on another device or on the same one. A copy from a GPU to the host waits for the GPU.
   template <typename To>
   Tensor<T, To> to() const {
     require(defined(), "a copy of a tensor that is undefined");

@@ -14,7 +14,7 @@ namespace testing {
 struct GradientCheckOptions {
   double step = 1e-5;       // of the central difference
   double tolerance = 1e-6;  // of |tape - difference| / max(1, |difference|)
-  std::uint64_t seed = 1;   // of the random upstream gradient, which tells elements apart
+  std::uint64_t seed = 1;   // of the upstream gradient, a random number for each element
   TapeOptions tape = {};
 };
 
@@ -30,7 +30,7 @@ using CheckedFunction = std::function<Variable<double>(const std::vector<Variabl
 GradientCheck check_gradients(const CheckedFunction& function, const std::vector<Tensor<double>>& inputs,
                               const GradientCheckOptions& options = {});
 
-// The same for all trainable parameters of a model, which `function` uses.
+// Compares the gradients of all trainable parameters of a model. `function` uses the model.
 GradientCheck check_parameter_gradients(FlatStore& store, const std::function<Variable<double>()>& function,
                                         const GradientCheckOptions& options = {});
 

@@ -16,10 +16,10 @@
 #include "trireme/ops/array/triangle.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Functions that reorder, join, cut and repeat elements. Negative dims count from the end. Tensors are contiguous, so only
-// these results are views, for any extents: squeeze, unsqueeze and flatten, and select, slice, narrow, split and chunk along
-// dim 0 with step 1. All others are copies, including expand. T: float, double, bfloat16, float16, std::int32_t, std::int64_t,
-// bool.
+// Functions that reorder, join, cut and repeat elements. Negative dims count from the end. Tensors are contiguous. Therefore
+// only these functions return views, for any extents: squeeze, unsqueeze and flatten; select, slice, narrow, split and chunk
+// along dim 0 with step 1. All others return copies, including expand. T: float, double, bfloat16, float16, std::int32_t,
+// std::int64_t, bool.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -93,8 +93,8 @@ Tensor<T, D> triangle_of(std::string_view op, Triangle triangle, const Tensor<T,
 
 }  // namespace ops
 
-// cat({a, b}, 1) concatenates tensors along a dim; their other extents are equal. stack() joins tensors of one shape along a
-// new dim.
+// cat({a, b}, 1) concatenates tensors along a dim; all other dims must have equal extents. stack() joins tensors of one shape
+// along a new dim.
 template <typename T, typename D>
 Tensor<T, D> cat(const std::vector<Tensor<T, D>>& xs, int dim = 0) {
   return ops::joined_tensors(xs, ops::joined(ops::defined_shapes("cat", xs), dim));
@@ -120,7 +120,7 @@ Tensor<T, D> slice(const Tensor<T, D>& x, int dim, std::int64_t begin, std::int6
   return ops::part_of("slice", x, dim, {begin, end, step});
 }
 
-// A slice along each of the first dims, copied: slice(x, {{1, 3}, {}, {0, -1, 2}}) is x[1:3, :, 0:-1:2].
+// Copies a slice along each of the first dims: slice(x, {{1, 3}, {}, {0, -1, 2}}) is x[1:3, :, 0:-1:2].
 template <typename T, typename D>
 Tensor<T, D> slice(const Tensor<T, D>& x, const std::vector<Slice>& slices) {
   return ops::moved(x, ops::sliced("slice", ops::defined_shape("slice", x), slices));
@@ -139,14 +139,14 @@ Tensor<T, D> slice_scatter(const Tensor<T, D>& x, const Tensor<T, D>& source, co
   return ops::with_part(x, ops::sliced("slice_scatter", ops::defined_shape("slice_scatter", x), slices), source);
 }
 
-// `length` elements along a dim, from `start` on; an error if x has fewer. A view along dim 0, otherwise a copy.
+// `length` elements along a dim, from `start` on; an error if they reach beyond the dim. A view along dim 0, otherwise a copy.
 template <typename T, typename D>
 Tensor<T, D> narrow(const Tensor<T, D>& x, int dim, std::int64_t start, std::int64_t length) {
   return ops::part_of("narrow", x, dim, ops::narrowed(ops::defined_shape("narrow", x), dim, start, length));
 }
 
-// split() cuts a dim into parts of the given sizes, or of `size` elements, chunk() into at most `chunks` parts of equal size,
-// as torch's. The last part may be smaller. Views along dim 0, otherwise copies.
+// split() cuts a dim into parts of the given sizes, or into parts of `size` elements. chunk() cuts it into at most `chunks`
+// parts of equal size, as in torch. The last part may be smaller. Parts along dim 0 are views, others are copies.
 template <typename T, typename D>
 std::vector<Tensor<T, D>> split(const Tensor<T, D>& x, const std::vector<std::int64_t>& sizes, int dim = 0) {
   const Shape& shape = ops::defined_shape("split", x);
@@ -170,7 +170,7 @@ std::vector<Tensor<T, D>> chunk(const Tensor<T, D>& x, std::int64_t chunks, int 
   return split(x, ops::chunk_sizes(shape[ops::dim_of("chunk", shape, dim)], chunks), dim);
 }
 
-// const auto [mean, log_variance] = chunk<2>(x, -1). An error if chunk(x, n, dim) gives fewer than n parts.
+// Exactly n parts: const auto [mean, log_variance] = chunk<2>(x, -1). An error if chunk(x, n, dim) gives fewer.
 template <std::size_t n, typename T, typename D>
 std::array<Tensor<T, D>, n> chunk(const Tensor<T, D>& x, int dim = 0) {
   return ops::parts_of<n>(x.defined() ? x.shape() : Shape(), dim, chunk(x, n, dim));
@@ -192,13 +192,14 @@ Tensor<T, D> expand(const Tensor<T, D>& x, const Shape& shape) {
   return ops::moved(x, ops::expanded(ops::defined_shape("expand", x), shape));
 }
 
-// Repeats x times[i] times along dim i: [2, 3] with times {2, 1} -> [4, 3]. More numbers than dims make new dims in front.
+// Makes times[i] copies of x along dim i: [2, 3] with times {2, 1} -> [4, 3]. If `times` has more numbers than x has dims, the
+// result has new dims in front.
 template <typename T, typename D>
 Tensor<T, D> repeat(const Tensor<T, D>& x, const std::vector<std::int64_t>& times) {
   return ops::moved(x, ops::repeated(ops::defined_shape("repeat", x), times));
 }
 
-// Moves elements by `shift` places along a dim, the last ones to its start. A negative shift moves them back.
+// Moves elements by `shift` places along a dim, and the last elements to its start. A negative shift moves them back.
 template <typename T, typename D>
 Tensor<T, D> roll(const Tensor<T, D>& x, const std::vector<std::int64_t>& shifts, const std::vector<int>& dims) {
   return ops::moved(x, ops::rolled(ops::defined_shape("roll", x), shifts, dims));
@@ -221,9 +222,9 @@ Tensor<T, D> unfold(const Tensor<T, D>& x, int dim, std::int64_t size, std::int6
   return ops::moved(x, ops::unfolded(ops::defined_shape("unfold", x), dim, size, step));
 }
 
-// Adds elements around x. As in torch, the amounts are pairs, before and after, starting with the last dim: {1, 2} adds a
-// column on the left and two on the right, {1, 2, 0, 3} also three rows below. With PadMode::constant a negative amount removes
-// elements; with PadMode::reflect amounts are smaller than the dim.
+// Adds elements around x. As in torch, the amounts are pairs (before, after), the pair of the last dim first: {1, 2} adds a
+// column on the left and two on the right, {1, 2, 0, 3} also adds three rows below. With PadMode::constant a negative amount
+// removes elements; with PadMode::reflect amounts are smaller than the dim.
 template <typename T, typename D>
 Tensor<T, D> pad(const Tensor<T, D>& x, const std::vector<std::int64_t>& amounts, const PadOptions& options = {}) {
   return ops::moved(x, ops::padded(ops::defined_shape("pad", x), amounts, options));
@@ -240,8 +241,8 @@ Tensor<T, D> tril(const Tensor<T, D>& x, std::int64_t diagonal = 0) {
   return ops::triangle_of("tril", ops::Triangle::lower, x, diagonal);
 }
 
-// Views. squeeze(x) removes all dims of extent 1, squeeze(x, dim) removes this one if its extent is 1. unsqueeze() inserts a
-// dim of extent 1 before `dim`, or as the last one for -1. flatten() merges the dims from start_dim to end_dim, both included.
+// Views. squeeze(x) removes all dims of extent 1, squeeze(x, dim) removes `dim` if its extent is 1. unsqueeze() inserts a dim
+// of extent 1 before `dim`, or as the last one for -1. flatten() merges the dims from start_dim to end_dim, both included.
 template <typename T, typename D>
 Tensor<T, D> squeeze(const Tensor<T, D>& x) {
   return x.reshape(ops::squeezed_shape(ops::defined_shape("squeeze", x)));
@@ -255,7 +256,7 @@ Tensor<T, D> unsqueeze(const Tensor<T, D>& x, int dim) {
   return x.reshape(ops::unsqueezed_shape(ops::defined_shape("unsqueeze", x), dim));
 }
 
-// The elements at one index of a dim, which is removed: select(x, 1, 0) is x[:, 0]. A negative index counts from the end. A
+// The elements at one index of a dim, without this dim: select(x, 1, 0) is x[:, 0]. A negative index counts from the end. A
 // view along dim 0, otherwise a copy.
 template <typename T, typename D>
 Tensor<T, D> select(const Tensor<T, D>& x, int dim, std::int64_t index) {

@@ -7,8 +7,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// y[box] = x[box], or += with `accumulate`; the rest of y is unchanged. Sums are rounded to T once, and their order depends on
-// the box alone. x and y are contiguous tensors of any shape that share no memory. Two elements of the box may go to the same
+// y[box] = x[box], or += with `accumulate`; the rest of y is unchanged. Sums are rounded to T once, and their order depends
+// only on the box. x and y are contiguous tensors of any shape that share no memory. Two elements of the box may go to the same
 // element of y only along a dim with to = 0. T: float, double, bfloat16, float16, std::int32_t, std::int64_t; bool if nothing
 // is added. Error{invalid_argument} for a box that reaches outside x or y.
 template <typename T, typename D>

@@ -14,7 +14,7 @@
 // New tensors: arange<float>(0, 6, 2) is [0, 2, 4]. D is Cpu by default.
 namespace trireme TRIREME_EXPORT {
 
-// The source of random elements. Each element is a function of (seed, stream, number of the element) alone: a rank that asks
+// The source of random elements. Each element depends only on the seed, the stream and the element's number: a rank that asks
 // for the elements from `first` on gets the same values as a single process.
 struct RandomElements {
   std::uint64_t seed = 0;
@@ -92,8 +92,9 @@ Tensor<T, D> random(ops::RandomKind kind, const Shape& shape, const RandomElemen
 
 }  // namespace detail
 
-// Random elements. The host makes them; a GPU gets a copy. random_uniform<float>({8, 4}, {.seed = 1, .stream = "noise", .first
-// = 32 * step}) gives another tensor in each step, and the same ones in each run. T: float, double, bfloat16, float16.
+// Tensors of random elements. The host makes the elements; a GPU gets a copy. random_uniform<float>({8, 4}, {.seed = 1, .stream
+// = "noise", .first = 32 * step}) gives a different tensor in each step, and the same tensors in each run. T: float, double,
+// bfloat16, float16.
 template <typename T, typename D = Cpu>
 Tensor<T, D> random_uniform(const Shape& shape, const RandomElements& of, double low = 0, double high = 1) {  // in [low, high)
   return detail::random<T, D>(ops::RandomKind::uniform, shape, of, low, high);

@@ -9,13 +9,14 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// How tensors are joined into one of shape `to`: tensor i is [outer, widths[i]], the result [outer, sum of the widths].
+// How tensors are joined into a tensor of shape `to`. Folded to two dims, tensor i is [outer, widths[i]], and the result is
+// [outer, width], where width is the sum of all widths.
 struct Joining {
   std::string_view name;
   Shape to;
   std::int64_t outer = 1;
   std::vector<std::int64_t> widths = {};
-  int dim = 0;  // along which they are joined
+  int dim = 0;  // the tensors are joined along this dim
 
   StridedCopy part(std::size_t i) const;  // from tensor i to y
 };

@@ -41,7 +41,7 @@ struct Movement {
   std::string_view name;
   Shape from;                            // of x
   Shape to;                              // of y
-  std::vector<StridedCopy> copies = {};  // of x to y
+  std::vector<StridedCopy> copies = {};  // from x to y
   std::size_t whole = 0;                 // the first `whole` copies cover x: each element of x is in exactly one of them
   bool fills = true;                     // the copies write all of y; otherwise the remaining elements become `rest`
   double rest = 0;
@@ -59,17 +59,17 @@ Movement padded(const Shape& x, const std::vector<std::int64_t>& amounts, const 
 Movement sliced(std::string_view name, const Shape& x, const std::vector<Slice>& slices);  // slices[i] cuts dim i
 Movement sliced(std::string_view name, const Shape& x, int dim, const Slice& slice);
 
-// y = x moved; y has the shape movement.to.
+// Moves the elements of x to y, which has the shape movement.to.
 template <typename T, typename D>
 TRIREME_EXPORT void move_elements(const Movement& movement, const Tensor<T, D>& x, Tensor<T, D>& y);
 
-// dx = for each element of x, the sum of dy over the places that it was copied to; += with `accumulate`. T: float, double,
-// bfloat16, float16.
+// An element of dx = the sum of dy over the places to which the element of x was copied; += with `accumulate`. T: float,
+// double, bfloat16, float16.
 template <typename T, typename D>
 TRIREME_EXPORT void move_gradient(const Movement& movement, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
 
-// Overwrites the part of y that sliced() selects with `source`, which has the shape part.to. require_part() throws for any
-// other shape.
+// Copies `source`, which has the shape part.to, to the part of y that sliced() selects. require_part() throws for any other
+// shape.
 template <typename T, typename D>
 void replace_part(const Movement& part, const Tensor<T, D>& source, Tensor<T, D>& y) {
   for (const StridedCopy& box : part.copies) copy_strided(box.reversed(), source, y);
@@ -79,23 +79,25 @@ void require_part(const Movement& part, const Shape& source);
 // Which elements the slice selects from a dim of `extent`, as in Python: {first, count}.
 std::pair<std::int64_t, std::int64_t> slice_of(std::string_view op, std::int64_t extent, const Slice& slice);
 
-// The slice of `length` elements from `start` on; Error{invalid_argument} if x has fewer. A negative start counts from the end.
+// The slice of `length` elements from `start` on; Error{invalid_argument} if it reaches beyond the dim. A negative start counts
+// from the end.
 Slice narrowed(const Shape& x, int dim, std::int64_t start, std::int64_t length);
 
-// The extents of parts of `size` elements, or of at most `count` parts of equal size. The last part may be smaller. A dim of
-// extent 0 gives one empty part, or `count` of them.
+// The extents of the parts of a dim. split_sizes() makes parts of `size` elements, chunk_sizes() at most `count` parts of equal
+// size. The last part may be smaller. For a dim of extent 0, split_sizes() makes one empty part, and chunk_sizes() `count`
+// empty parts.
 std::vector<std::int64_t> split_sizes(std::int64_t extent, std::int64_t size);
 std::vector<std::int64_t> chunk_sizes(std::int64_t extent, std::int64_t count);
 
 // Error{invalid_argument} unless the sizes add up to the extent.
 void require_sizes(std::int64_t extent, const std::vector<std::int64_t>& sizes);
 
-// The index of a dim, which may count from the end. The message of an error: "flip: x [2, 3] has no dim 2".
+// The index of `dim`, which may count from the end. Throws Error for other numbers: "flip: x [2, 3] has no dim 2".
 int dim_of(std::string_view op, const Shape& x, int dim);
 
 // The shapes of views.
 Shape squeezed_shape(const Shape& x);           // without the dims of extent 1
-Shape squeezed_shape(const Shape& x, int dim);  // without this one, if its extent is 1
+Shape squeezed_shape(const Shape& x, int dim);  // without `dim`, if its extent is 1
 Shape unsqueezed_shape(const Shape& x, int dim);
 Shape flattened_shape(const Shape& x, int start_dim, int end_dim);
 

@@ -10,7 +10,7 @@ namespace ops {
 // The shape of x with dims `first` and `second` exchanged; negative dims count from the end.
 Shape transposed_shape(const Shape& shape, int first, int second);
 
-// y = x with two dims exchanged, copied. y: transposed_shape(x.shape(), first, second). T: float, double, bfloat16, float16,
+// Copies x to y with two dims exchanged. y: transposed_shape(x.shape(), first, second). T: float, double, bfloat16, float16,
 // std::int32_t, std::int64_t, bool.
 template <typename T, typename D>
 void transpose(const Tensor<T, D>& x, int first, int second, Tensor<T, D>& y) {

@@ -20,7 +20,7 @@ struct CachedRows {
 // Causal self-attention of new tokens to a cache of keys and values, as in generation. Queries and keys get rotary positions if
 // rotary.heads is above 0. Then keys and values are written to the cache, and each token attends to the tokens of its sequence
 // up to itself.
-//   qkv: [rows, (heads + 2 * kv_heads) * size], the tokens of rows[0], rows[1], ... one after the other; rows after them are
+//   qkv: [rows, (heads + 2 * kv_heads) * size], the tokens of rows[0], rows[1], ... one after the other, then
 //     padding. qkv is overwritten, and out is 0 in padding.
 //   cache: [sequences, capacity, 2 * kv_heads * size], all keys, then all values     out: [rows, heads * size]
 template <typename T, typename D>
@@ -28,7 +28,7 @@ struct CachedAttention {
   std::int64_t heads = 1;
   std::int64_t kv_heads = 1;
   std::int64_t window = 0;    // above 0: a token sees only the last `window` keys, its own included
-  RotaryOptions rotary = {};  // first_position is ignored: it follows from the rows
+  RotaryOptions rotary = {};  // first_position is ignored: `rows` has the positions
   std::vector<CachedRows> rows = {};
   Tensor<T, D> qkv = {};
   Tensor<T, D> cache = {};

@@ -10,8 +10,9 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// y = x in another element type, to the nearest, ties to even: float to bfloat16, float16 or double and back; bool,
-// std::int32_t and std::int64_t to float, double and the integers, which wrap around.
+// Converts x to another element type, rounded to nearest, ties to even. float can be converted to and from bfloat16, float16
+// and double; bool, std::int32_t and std::int64_t can be converted to float, double, std::int32_t and std::int64_t. Integers
+// wrap around.
 template <typename From, typename To, typename D>
 TRIREME_EXPORT void cast(const Tensor<From, D>& x, Tensor<To, D>& y, bool accumulate = false);
 
@@ -25,7 +26,7 @@ inline constexpr bool can_cast = std::is_same_v<From, To> || [] {
 
 }  // namespace ops
 
-// cast<float>(sum(x > 0, 1)), with the types that ops::cast() takes; of Variables: autograd/operations/elementwise.hpp.
+// cast<float>(sum(x > 0, 1)), for the types of ops::cast(). autograd/operations/elementwise.hpp has cast() of Variables.
 template <typename To, typename From, typename D>
 requires ops::can_cast<From, To> Tensor<To, D> cast(const Tensor<From, D>& x) {
   if constexpr (std::is_same_v<To, From>) {

@@ -5,7 +5,7 @@
 #include "trireme/ops/elementwise/elementwise_options.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Element by element, for float, double, bfloat16 and float16; outputs may be the inputs. `accumulate` adds to the output
+// Elementwise operations for float, double, bfloat16 and float16. Outputs may be the inputs. `accumulate` adds to the output
 // instead of overwriting it.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
@@ -18,7 +18,7 @@ template <typename T, typename D>
 TRIREME_EXPORT void activation_backward(Activation kind, const Tensor<T, D>& x, const Tensor<T, D>& dy, Tensor<T, D>& dx,
                                         bool accumulate);
 
-// y = activation(gate) * x. An undefined gradient is not computed. Here gradients may not share memory with inputs.
+// y = activation(gate) * x. An undefined gradient is not computed. Gradients must not share memory with inputs.
 template <typename T, typename D>
 TRIREME_EXPORT void gated_activation(Activation kind, const Tensor<T, D>& gate, const Tensor<T, D>& x, Tensor<T, D>& y);
 template <typename T, typename D>
@@ -38,7 +38,7 @@ TRIREME_EXPORT void multiply(const Tensor<T, D>& a, const Tensor<T, D>& b, Tenso
 template <typename T, typename D>
 TRIREME_EXPORT void divide(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, bool accumulate = false);
 
-// The gradient of the divisor: db = -dy * a / b^2. That of the dividend is divide(dy, b, da).
+// The gradient of the divisor: db = -dy * a / b^2. The gradient of the dividend is divide(dy, b, da).
 template <typename T, typename D>
 TRIREME_EXPORT void divide_backward_divisor(const Tensor<T, D>& a, const Tensor<T, D>& b, const Tensor<T, D>& dy,
                                             Tensor<T, D>& db, bool accumulate);
@@ -49,14 +49,14 @@ TRIREME_EXPORT void shift(const Tensor<T, D>& a, Accumulate<T> summand, Tensor<T
 template <typename T, typename D>
 TRIREME_EXPORT void scale(const Tensor<T, D>& a, Accumulate<T> factor, Tensor<T, D>& c, bool accumulate = false);
 
-// x above 0, slope * x below. Backward as activation_backward.
+// y = x above 0, slope * x below. The backward function is like activation_backward.
 template <typename T, typename D>
 TRIREME_EXPORT void leaky_relu(const Tensor<T, D>& x, double slope, Tensor<T, D>& y);
 template <typename T, typename D>
 TRIREME_EXPORT void leaky_relu_backward(const Tensor<T, D>& x, double slope, const Tensor<T, D>& dy, Tensor<T, D>& dx,
                                         bool accumulate);
 
-// See SoftplusOptions. Backward as activation_backward.
+// SoftplusOptions has the formula. The backward function is like activation_backward.
 template <typename T, typename D>
 TRIREME_EXPORT void softplus(const Tensor<T, D>& x, const SoftplusOptions& options, Tensor<T, D>& y);
 template <typename T, typename D>

@@ -19,7 +19,7 @@ struct SoftplusOptions {
 // The part of a RandomKey that changes from step to step. In a GPU's memory it can change between launches of a graph.
 struct RandomPosition {
   std::uint64_t step = 0;
-  std::int64_t first_sample = 0;  // of the tensor
+  std::int64_t first_sample = 0;  // number of the tensor's first sample
 };
 
 // Identifies random numbers: each is a function of (seed, stream, call, step, index), independent of the layout of the ranks.
@@ -30,7 +30,8 @@ struct RandomKey {
   std::uint64_t step = 0;
   std::uint64_t first_index = 0;  // global index of this tensor's first element
 
-  // If not null, the GPU uses its step instead of `step`, which is 0, and adds first_sample * per_sample to first_index.
+  // If not null, the GPU uses on_device->step instead of `step`, which is then 0, and adds on_device->first_sample * per_sample
+  // to first_index.
   const RandomPosition* on_device = nullptr;
   std::uint64_t per_sample = 0;
 };

@@ -21,17 +21,16 @@ struct RotaryOptions {
 // Rotary positions (Su et al. 2021, arXiv 2104.09864) in packed x: [batch, time, width]. Elements j and j + size / 2 of a head
 // are rotated by the angle position / base^(2 j / size), changed by `scaling`. Angles are rounded to float as in Hugging Face
 // transformers, which matters at high positions. Columns after the heads are copied. y may be x.
-// document_starts: [batch, time], the index of the row in which each row's document starts, from 0 to the row's own index;
-// positions count from there. Undefined: from the start of the sequence.
+// document_starts: [batch, time], for each row the index of its document's first row, at most the row's own index. Positions
+// count from that first row. Undefined: they count from the start of the sequence.
 template <typename T, typename D>
 TRIREME_EXPORT void rotary(const Tensor<T, D>& x, const RotaryOptions& options, Tensor<T, D>& y,
                            const Tensor<std::int32_t, D>& document_starts = {});
 
-// The angles by which elements j and j + size / 2 of a head are rotated from one position to the next, with `scaling`: [size /
-// 2].
+// The size / 2 angles by which elements j and j + size / 2 of a head are rotated from one position to the next, with `scaling`.
 TRIREME_EXPORT std::vector<float> rotary_frequencies(const RotaryOptions& options);
 
-// The rotation by the negative angles, with the same attention_factor. dx may be dy.
+// Rotates by the negative angles, with the same attention_factor. dx may be dy.
 template <typename T, typename D>
 TRIREME_EXPORT void rotary_backward(const Tensor<T, D>& dy, const RotaryOptions& options, Tensor<T, D>& dx,
                                     const Tensor<std::int32_t, D>& document_starts = {});

@@ -18,8 +18,8 @@ struct RotaryScaling {
   // than high_frequency turns are unchanged.
   double low_frequency = 1;
   double high_frequency = 4;
-  // yarn (Peng et al. 2023, arXiv 2309.00071): the same, with beta_slow and beta_fast as the limits. truncate rounds the limits
-  // to whole elements. Cosines and sines are multiplied by attention_factor.
+  // yarn (Peng et al. 2023, arXiv 2309.00071): as llama3, but with beta_slow and beta_fast as the limits. truncate rounds the
+  // limits to whole elements. Cosines and sines are multiplied by attention_factor.
   double beta_fast = 32;
   double beta_slow = 1;
   bool truncate = true;

@@ -6,7 +6,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// y[i] = (first + i) % time: the position in its sequence of each of [batch * time] rows, from row `first` on.
+// y[i] = (first + i) % time. Of the [batch * time] rows of a batch, row first + i has this position in its sequence.
 template <typename D>
 TRIREME_EXPORT void positions(std::int64_t first, std::int64_t time, Tensor<std::int32_t, D>& y);
 

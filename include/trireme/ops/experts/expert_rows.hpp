@@ -31,7 +31,7 @@ struct ExpertRows {
   std::int64_t count() const { return static_cast<std::int64_t>(choice.size()); }
 };
 
-// chosen[tokens, choices]: the expert of each choice, first choices first.
+// chosen[tokens, choices]: the expert of each choice; chosen[:, 0] are the first choices.
 ExpertRows expert_rows(const Tensor<std::int64_t, Cpu>& chosen, const ExpertRowsOptions& options);
 
 }  // namespace ops

@@ -6,7 +6,7 @@
 #include "trireme/tensor/tensor.hpp"
 
 // Operations of a mixture of experts on the rows of its tokens. T: float, double, bfloat16, float16, with sums in float for the
-// last two. Each of them is an Error on a GPU.
+// last two. On a GPU all of these operations throw Error.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -18,7 +18,7 @@ template <typename T, typename D>
 TRIREME_EXPORT void take_expert_rows_backward(const ExpertRows& rows, const Tensor<T, D>& dy, Tensor<T, D>& dx,
                                               bool accumulate);
 
-// y[rows, out] = x[rows, in] weight_e[out, in]^T, with the weight of the row's expert; weight[experts * out, in].
+// y[rows, out] = x[rows, in] weight_e[out, in]^T, where e is the row's expert; weight[experts * out, in] has all weight_e.
 template <typename T, typename D>
 TRIREME_EXPORT void expert_linear(const ExpertRows& rows, const Tensor<T, D>& x, const Tensor<T, D>& weight, Tensor<T, D>& y);
 template <typename T, typename D>
@@ -33,8 +33,8 @@ TRIREME_EXPORT void expert_linear_weight_gradient(const ExpertRows& rows, const 
 template <typename T, typename D>
 TRIREME_EXPORT void combine_expert_rows(const ExpertRows& rows, const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& weights,
                                         Tensor<T, D>& y);
-// dx[rows, width] = weight * dy of the token, and dweights = the dot products of x and dy, 0 for a choice without a row. Either
-// may be undefined.
+// dx[rows, width] = weight * dy of the token. dweights = the dot products of x and dy, 0 for a choice without a row. dx or
+// dweights may be undefined.
 template <typename T, typename D>
 TRIREME_EXPORT void combine_expert_rows_backward(const ExpertRows& rows, const Tensor<T, D>& dy, const Tensor<T, D>& x,
                                                  const Tensor<Accumulate<T>, D>& weights, Tensor<T, D>& dx,

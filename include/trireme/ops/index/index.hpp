@@ -19,12 +19,13 @@ concept IsIndex = std::same_as<I, std::int32_t> || std::same_as<I, std::int64_t>
 
 namespace ops {
 
-// The part of x that an index uses if it is smaller than x along other dims than `dim`, or the part of a source that is larger
-// than the index; empty if all of it is used.
+// The first function returns the part of x that an index uses: along dims other than `dim`, the index may be smaller than x.
+// The second returns the part of a source that is used, because a source may be larger than the index. Empty if everything is
+// used.
 std::vector<Slice> reached_slices(std::string_view name, const Shape& x, int dim, const Shape& index);
 std::vector<Slice> reached_slices(std::string_view name, const Shape& source, const Shape& index);
 
-// Returns x with the part that the index uses replaced by function(indexing, part of x, part of source).
+// Returns x, in which function(indexing, part of x, part of source) replaces the part that the index uses.
 template <typename X, typename S>
 X scattered(std::string_view name, const X& x, int dim, const Shape& index, const S& source, const auto& function) {
   const std::vector<Slice> of_x = reached_slices(name, x.shape(), dim, index);
@@ -58,8 +59,8 @@ void require_source(std::string_view name, const Tensor<T, D>& source, const Sha
 
 }  // namespace ops
 
-// y[i, j, k] = x[i, index[i, j, k], k] for dim 1. The index has as many dims as x, and along the other dims at most the extents
-// of x.
+// y[i, j, k] = x[i, index[i, j, k], k] for dim 1. The index has as many dims as x. Along the other dims it is at most as large
+// as x.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> gather(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index) {
   const Shape& shape = ops::defined_shape("gather", x);
@@ -71,8 +72,8 @@ Tensor<T, D> gather(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index) {
 }
 
 // A copy of x with y[i, index[i, j, k], k] = source[i, j, k] for dim 1; of equal indices the last one wins. scatter_add() adds
-// instead. index, x and source have the same number of dims. The index is at most as large as the source, and, except along
-// `dim`, as x.
+// instead. index, x and source have the same number of dims. Along each dim the index is at most as large as the source, and
+// along dims other than `dim` also at most as large as x.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> scatter(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source) {
   return ops::scattered("scatter", x, dim, index, source, [](auto&&... all) { ops::scatter(all...); });
@@ -82,8 +83,9 @@ Tensor<T, D> scatter_add(const Tensor<T, D>& x, int dim, const Tensor<I, D>& ind
   return ops::scattered("scatter_add", x, dim, index, source, [](auto&&... all) { ops::scatter_add(all...); });
 }
 
-// As torch's scatter_reduce: a copy of x with y[i, index[i, j, k], k] = the largest or smallest of its value in x and all such
-// source[i, j, k], for dim 1. The index is as for scatter(). For maxima of groups let x be -infinity.
+// As torch's scatter_reduce: a copy of x in which y[i, index[i, j, k], k] is the largest or smallest of its value in x and all
+// source[i, j, k] with this index, for dim 1. The shapes are as for scatter(). To compute maxima of groups, fill x with
+// -infinity.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> scatter_reduce(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source,
                             ScatterReduction reduction) {
@@ -113,7 +115,7 @@ Tensor<T, D> index_add(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index
   return y;
 }
 
-// [..., classes] with a one at the index and zeros elsewhere, of T: one_hot<float>(index, 10).
+// [..., classes] of type T, with 1 at the index and 0 elsewhere: one_hot<float>(index, 10).
 template <typename T = std::int64_t, typename D, IsIndex I>
 Tensor<T, D> one_hot(const Tensor<I, D>& index, std::int64_t classes) {
   const Shape& shape = ops::defined_shape("one_hot", index, "index");

@@ -29,14 +29,14 @@ Indexing indexing_of(std::string_view name, const Shape& x, int dim, const Shape
 // x is indexed by an index with one dim.
 Indexing shared_indexing(std::string_view name, const Shape& x, int dim, const Shape& index);
 
-Shape with_extent(const Shape& shape, int dim, std::int64_t extent);  // `shape` with another extent of `dim`
+Shape with_extent(const Shape& shape, int dim, std::int64_t extent);  // `shape` with this extent of `dim`
 
-// y[o, p, i] = x[o, index, i], or += that.
+// y[o, p, i] = x[o, index, i], or += with `accumulate`.
 template <typename T, typename D>
 TRIREME_EXPORT void gather(const Indexing& indexing, const Tensor<T, D>& x, const Tensor<std::int64_t, D>& index,
                            Tensor<T, D>& y, bool accumulate = false);
 
-// y[o, index, i] += source[o, p, i], in the order of p: the same for any number of threads and on a GPU.
+// y[o, index, i] += source[o, p, i], in the order of p, for any number of threads and on a GPU.
 template <typename T, typename D>
 TRIREME_EXPORT void scatter_add(const Indexing& indexing, const Tensor<T, D>& source, const Tensor<std::int64_t, D>& index,
                                 Tensor<T, D>& y);
@@ -46,7 +46,7 @@ template <typename T, typename D>
 TRIREME_EXPORT void scatter(const Indexing& indexing, const Tensor<T, D>& source, const Tensor<std::int64_t, D>& index,
                             Tensor<T, D>& y);
 
-// y[o, index, i] = max or min of itself and source[o, p, i]; NaN if one is NaN.
+// y[o, index, i] = max or min of y[o, index, i] and source[o, p, i]; NaN if either is NaN.
 template <typename T, typename D>
 TRIREME_EXPORT void scatter_extreme(ScatterReduction kind, const Indexing& indexing, const Tensor<T, D>& source,
                                     const Tensor<std::int64_t, D>& index, Tensor<T, D>& y);

@@ -10,8 +10,8 @@ namespace ops {
 
 struct CtcOptions {
   std::int32_t blank = 0;      // the class that stands for no label
-  bool zero_infinity = false;  // loss and gradient are 0, not infinity and NaN, if an input is too short for its labels
-  bool per_label = true;       // each loss is divided by the number of its labels, 1 where there are none
+  bool zero_infinity = false;  // if an input is too short for its labels, loss and gradient are 0 instead of infinity and NaN
+  bool per_label = true;       // each loss is divided by max(1, the number of its labels)
 };
 
 // Input of the functions below. Rows and labels beyond a sample's lengths are not read.

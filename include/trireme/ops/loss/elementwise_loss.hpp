@@ -15,7 +15,7 @@ TRIREME_EXPORT Scalar<double, D> elementwise_loss(ElementwiseLoss kind, const Te
                                                   const Tensor<Accumulate<T>, D>& target,
                                                   const ElementwiseLossOptions& options = {});
 
-// dx = scale * derivative in x.
+// dx = scale * the derivative with respect to x.
 template <typename T, typename D>
 TRIREME_EXPORT void elementwise_loss_backward(ElementwiseLoss kind, const Tensor<T, D>& x,
                                               const Tensor<Accumulate<T>, D>& target, const ScalarFor<T, D>& scale,

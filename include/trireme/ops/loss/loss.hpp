@@ -11,14 +11,14 @@ namespace ops {
 template <typename D = Cpu>
 struct CrossEntropyResult {
   Scalar<double, D> sum = {};            // sum of the losses of counted targets
-  Scalar<double, D> target_weight = {};  // targets that are not ignored, each counted by the weight of its class
+  Scalar<double, D> target_weight = {};  // sum of the class weights of all targets that are not ignored
 };
 
 template <typename T, typename D>
 struct CrossEntropyOptions {
   std::int32_t ignore_index = ignored_target;
-  // The target distribution has 1 - label_smoothing at the target class, and the rest spread evenly over all classes (Szegedy
-  // et al. 2016, arXiv 1512.00567).
+  // The target distribution gives 1 - label_smoothing to the target class, and spreads the rest evenly over all classes
+  // (Szegedy et al. 2016, arXiv 1512.00567).
   double label_smoothing = 0;
   Tensor<T, D> class_weight = {};  // [classes]; undefined: 1
 };
@@ -32,7 +32,8 @@ TRIREME_EXPORT CrossEntropyResult<D> cross_entropy(const Tensor<T, D>& logits, c
                                                    Tensor<Accumulate<T>, D>& exponentials,
                                                    const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// The same, but writes sums[3]: the sum, the target weight, and the first row with an invalid target or -1.
+// As cross_entropy, but writes sums[3]: the sum of the losses, the target weight, and the first row with an invalid target, or
+// -1 if there is none.
 template <typename T, typename D>
 TRIREME_EXPORT void cross_entropy_sums(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                        Tensor<Accumulate<T>, D>& exponentials, Tensor<double, D>& sums,
@@ -44,13 +45,14 @@ template <typename D>
 TRIREME_EXPORT CrossEntropyResult<> cross_entropy_result(const Tensor<double, D>& sums, const Tensor<std::int32_t, D>& targets,
                                                          std::int64_t classes, std::int32_t ignore_index = ignored_target);
 
-// dlogits = scale * (softmax(logits) - one_hot(targets)) with default options, 0 in ignored rows; dlogits may be logits.
+// With default options dlogits = scale * (softmax(logits) - one_hot(targets)), and 0 in ignored rows. dlogits may be logits.
 template <typename T, typename D>
 TRIREME_EXPORT void cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                            const Tensor<Accumulate<T>, D>& exponentials, const ScalarFor<T, D>& scale,
                                            Tensor<T, D>& dlogits, const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// Both passes in one, with less memory traffic: writes sums as cross_entropy_sums, and overwrites logits with dlogits.
+// Forward and backward in one pass, with less memory traffic: writes sums as cross_entropy_sums does, and overwrites logits
+// with dlogits.
 template <typename T, typename D>
 TRIREME_EXPORT void cross_entropy_in_place(Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, Accumulate<T> scale,
                                            Tensor<double, D>& sums, const CrossEntropyOptions<Accumulate<T>, D>& options = {});

@@ -10,8 +10,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// y[..., width] = the row index[...] of the vocabulary, or zeros if another rank holds the row: the sum over all ranks is the
-// embedding. An index outside [0, total) is an error that names its place; on a GPU its row is NaN.
+// y[..., width] = row index[...] of the vocabulary, or zeros if another rank holds this row. The sum of y over all ranks is the
+// embedding. An index outside [0, total) is an error that names its place; on a GPU the row of y is NaN.
 template <typename T, typename D>
 TRIREME_EXPORT void embedding_part(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& weight, const VocabRange& held,
                                    Tensor<T, D>& y);
@@ -21,8 +21,8 @@ template <typename T, typename D>
 TRIREME_EXPORT void embedding_part_backward(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& dy,
                                             const VocabRange& held, Tensor<T, D>& dweight, bool accumulate);
 
-// For each row of logits[rows, classes held here]: exponentials[2, rows] over these classes, as in cross_entropy, and the logit
-// of the target, 0 if another rank holds it or the target is ignored_target.
+// logits[rows, classes] has the classes held here. For each row, computes exponentials[2, rows] over these classes, as in
+// cross_entropy, and the logit of the target: 0 if another rank holds it or the target is ignored_target.
 template <typename T, typename D>
 TRIREME_EXPORT void partial_cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                           const VocabRange& held, Tensor<Accumulate<T>, D>& exponentials,

@@ -7,7 +7,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// The rows or classes of a tensor begin at number `first` of the vocabulary, which has `total`.
+// A tensor holds neighbouring rows or classes of a vocabulary, from number `first` on. The vocabulary has `total` of them.
 struct VocabRange {
   std::int64_t first = 0;
   std::int64_t total = 0;

@@ -6,16 +6,16 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// The shape of a b for a[..., m, k] and b[..., k, n]: leading dims are broadcast as in NumPy, [..., m, n].
+// The shape [..., m, n] of the product of a[..., m, k] and b[..., k, n]. Leading dims are broadcast as in NumPy.
 Shape batched_matmul_shape(const Shape& a, const Shape& b);
 
-// c[..., m, n] = a[..., m, k] b[..., k, n] for every matrix of c; an operand's leading dims may be 1 or missing: they are
-// broadcast. A transposed operand is stored as [..., k, m] or [..., n, k]. T: as of matmul.
+// c[..., m, n] = a[..., m, k] b[..., k, n] for every matrix of c. Leading dims of an operand that have extent 1 or are missing
+// are broadcast. A transposed operand is stored as [..., k, m] or [..., n, k]. T: as for matmul.
 template <typename T, typename D>
 TRIREME_EXPORT void batched_matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, MatmulOptions options = {});
 
 // da (+)= dc b^T and db (+)= a^T dc, summed over broadcast dims; an undefined da or db is not computed. G: T, or float for
-// weights of half types.
+// weights of 16 bits.
 template <typename T, typename D, typename G = T>
 struct BatchedMatmulBackward {
   Tensor<T, D> a = {};

@@ -7,7 +7,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/core/shape.hpp"
 
-// The steps of einsum(), of Tensors and of Variables.
+// The steps of einsum(), for Tensors and for Variables.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -24,7 +24,7 @@ struct EinsumOperand {
 };
 
 // The product of both operands, or the only operand, is reshaped to `product`, with one dim for each letter: [batch...,
-// rows..., columns...]. Then it is arranged as the result.
+// rows..., columns...]. Then `arrangement` turns it into the result.
 struct EinsumPlan {
   std::vector<EinsumOperand> operands;
   Shape product;
@@ -34,7 +34,7 @@ struct EinsumPlan {
 // Throws if the equation does not fit the shapes.
 EinsumPlan einsum_plan(std::string_view equation, const std::vector<Shape>& shapes);
 
-// Runs a plan by `steps`: sum(x, dims), permute(x, order), reshape(x, shape), multiply(a, b).
+// Runs a plan with the functions of `steps`: sum(x, dims), permute(x, order), reshape(x, shape), multiply(a, b).
 template <typename X>
 X run_einsum(const EinsumPlan& plan, const std::vector<X>& operands, const auto& steps) {
   const auto reshaped = [&](const X& x, const Shape& shape) { return x.shape() == shape ? x : steps.reshape(x, shape); };

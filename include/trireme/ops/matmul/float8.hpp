@@ -10,36 +10,36 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-inline constexpr std::int64_t float8_multiple = 16;  // all dims of operands are multiples of it
+inline constexpr std::int64_t float8_multiple = 16;  // all dims of operands are multiples of this number
 
 // result[1] = the largest absolute value of x's finite elements, 0 if there are none. T: float, bfloat16.
 template <typename T, typename D>
 TRIREME_EXPORT void amax(const Tensor<T, D>& x, Tensor<float, D>& result);
 
 // scale[2] = {1 / factor, factor}. factor is the largest power of two for which factor * max(amaxes) is at most F's largest
-// value, and 1 if all amaxes are 0. With x's own amax this is current scaling. The inverse comes first because cuBLASLt reads
-// it and needs it aligned.
+// value, or 1 if all amaxes are 0. With x's own amax this is current scaling. The inverse comes first because cuBLASLt reads
+// the inverse, which must be aligned.
 template <typename F, typename D>
 TRIREME_EXPORT void float8_scale(const Tensor<float, D>& amaxes, Tensor<float, D>& scale);
 
-// Delayed scaling: the scale from the amaxes of earlier tensors, so that x is read only once, by quantize(). If they are all 0,
-// as in the first step, the scale comes from x's own amax.
+// Delayed scaling: computes the scale from the amaxes of earlier tensors, so that x is read only once, by quantize(). If all
+// these amaxes are 0, as in the first step, computes it from x's own amax.
 template <typename F, typename T, typename D>
 TRIREME_EXPORT void delayed_float8_scale(const Tensor<T, D>& x, const Tensor<float, D>& history, Tensor<float, D>& scale);
 
-// Puts amax first in history[length], moves the others back and drops the oldest.
+// Inserts amax at the start of history[length] and drops the oldest element.
 template <typename D>
 TRIREME_EXPORT void push_amax(const Tensor<float, D>& amax, Tensor<float, D>& history);
 
 // Codes are x * factor, rounded to the nearest, ties to even. Too large values become F's largest. inf and NaN become NaN, so
-// that an infinite gradient is not mistaken for a large one. x[rows, columns] is a tensor with its leading dims folded; both
-// are multiples of 16.
+// that an infinite gradient is not mistaken for a large one. The leading dims of x are folded into rows: x[rows, columns]. rows
+// and columns are multiples of 16.
 template <typename F, typename D = Cpu>
 struct Quantized {
   Tensor<F, D> codes;       // [rows, columns]
-  Tensor<F, D> transposed;  // [columns, rows]; this one or codes may be undefined: not computed
+  Tensor<F, D> transposed;  // [columns, rows]; an undefined transposed or codes is not computed
   Tensor<float, D> scale;   // [2], from float8_scale() or delayed_float8_scale()
-  Tensor<float, D> amax{};  // [1], x's own, as from amax(); undefined: not computed
+  Tensor<float, D> amax{};  // [1], the amax of x; undefined: not computed
 };
 template <typename T, typename F, typename D>
 TRIREME_EXPORT void quantize(const Tensor<T, D>& x, const Quantized<F, D>& y);
@@ -51,10 +51,10 @@ struct Float8Operand {
   Tensor<float, D> scale;
 };
 
-// c[m, n] = a[m, k] b[n, k]^T + bias[n]; an undefined bias adds nothing. With `accumulate` the product is added to c, and there
-// is no bias. All dims are multiples of 16. F: float8_e4m3 or float8_e5m2. C: bfloat16, or float without a bias. A GPU needs
-// compute capability 8.9 and uses cuBLASLt, whose sums have fewer bits if both operands are e4m3; it rounds the bias to
-// bfloat16 first. A CPU converts the operands to float.
+// c[m, n] = a[m, k] b[n, k]^T + bias[n]; an undefined bias adds nothing. With `accumulate` the product is added to c, and bias
+// must be undefined. All dims are multiples of 16. F: float8_e4m3 or float8_e5m2. C: bfloat16, or float without a bias. A GPU
+// needs compute capability 8.9. It uses cuBLASLt, which sums with fewer bits if both operands are e4m3, and it rounds the bias
+// to bfloat16 first. A CPU converts the operands to float.
 template <typename F, typename C, typename D>
 TRIREME_EXPORT void float8_matmul(const Float8Operand<F, D>& a, const Float8Operand<float8_e4m3, D>& b,
                                   const Tensor<float, D>& bias, Tensor<C, D>& c, bool accumulate = false);

@@ -8,7 +8,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// The shapes that a and b have in matmul(), where either may be a vector: a row on the left, a column on the right.
+// The shapes that a and b have in matmul(). A vector becomes a row on the left and a column on the right.
 struct ProductShapes {
   Shape a;
   Shape b;
@@ -17,7 +17,7 @@ struct ProductShapes {
 };
 ProductShapes product_shapes(const Shape& a, const Shape& b);
 
-// "dot: the operands have the shapes [2] and [2, 3], but must be vectors"
+// Throws Error: "dot: the operands have the shapes [2] and [2, 3], but must be vectors".
 void require_vectors(std::string_view op, const Shape& a, const Shape& b);
 
 }  // namespace ops

@@ -14,8 +14,8 @@
 // Functions of Variables have the same names (autograd/operations/matmul.hpp).
 namespace trireme TRIREME_EXPORT {
 
-// a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast. A vector on the left is a row, on the right a column,
-// and has no dim in the result: [k] [..., k, n] -> [..., n], [..., m, k] [k] -> [..., m], [k] [k] -> [].
+// a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast. A vector is a row on the left and a column on the
+// right, and the result has no dim for it: [k] [..., k, n] -> [..., n], [..., m, k] [k] -> [..., m], [k] [k] -> [].
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> matmul(const Tensor<T, D>& a, const Tensor<T, D>& b);
 
@@ -28,9 +28,9 @@ template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> dot(const Tensor<T, D>& a, const Tensor<T, D>& b);
 
 // Einstein summation: each letter names a dim. The letters after the arrow are the dims of the result; products are summed over
-// all other letters. Without an arrow the result has the letters that occur once, in alphabetical order. Spaces are ignored. It
-// is an Error if a letter occurs twice in an operand, or names different extents, and "..." is not supported. Computed by sums,
-// transposed copies and one matrix product.
+// all other letters. Without an arrow the result has the letters that occur once, in alphabetical order. Spaces are ignored.
+// Throws Error if a letter occurs twice in an operand or names different extents. "..." is not supported. The computation
+// consists of sums, transposed copies and one matrix product.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> einsum(std::string_view equation, const Tensor<T, D>& a, const Tensor<T, D>& b);
 template <typename T, typename D>

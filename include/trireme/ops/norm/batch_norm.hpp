@@ -11,17 +11,17 @@ namespace ops {
 // If several ranks hold rows of one batch, each sums its own rows, and the sums are added before they are used.
 // T: float, double, bfloat16, float16; weight and bias are float for the last two.
 
-// sums [2 * channels]: of each channel's elements, then of their squares.
+// sums [2 * channels]: for each channel the sum of its elements, then for each channel the sum of their squares.
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm_sums(const Tensor<T, D>& x, Tensor<double, D>& sums);
 
 // Computes mean and rstd = 1 / sqrt(variance + epsilon) from the sums over all rows of all ranks. Updates the running
-// statistics: new = (1 - momentum) * old + momentum * batch, with the unbiased variance. All of them stay unchanged if a mean
-// or variance of the batch is inf or nan.
+// statistics: new = (1 - momentum) * old + momentum * batch, with the unbiased variance. All running statistics stay unchanged
+// if a mean or variance of the batch is inf or nan.
 template <typename A, typename D>
 struct BatchNormStatistics {
   Tensor<double, D> sums = {};
-  double rows = 0;  // above 1
+  double rows = 0;  // must be above 1
   double epsilon = 1e-5;
   double momentum = 0.1;
   Tensor<A, D> running_mean = {};  // in and out; may be undefined
@@ -42,7 +42,7 @@ template <typename T, typename D>
 struct BatchNormForward {
   using A = Accumulate<T>;
   Tensor<T, D> x = {};
-  Tensor<double, D> mean = {};  // [channels], as rstd, weight and bias
+  Tensor<double, D> mean = {};  // [channels], as are rstd, weight and bias
   Tensor<double, D> rstd = {};
   Tensor<A, D> weight = {};    // may be undefined: 1
   Tensor<A, D> bias = {};      // may be undefined: 0
@@ -53,8 +53,8 @@ struct BatchNormForward {
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm(const BatchNormForward<T, D>& pass);
 
-// With ReLU, dy counts only where the result was above 0. Without a residual leave y undefined: the result is computed again
-// from x, which is faster than reading y. With a residual y is needed.
+// With ReLU, dy counts only where the result was above 0. Without a residual, leave y undefined: computing the result again
+// from x is faster than reading y. ReLU after a residual needs y.
 template <typename T, typename D>
 struct BatchNormBackward {
   using A = Accumulate<T>;
@@ -64,22 +64,23 @@ struct BatchNormBackward {
   Tensor<A, D> weight = {};  // may be undefined
   Tensor<A, D> bias = {};    // likewise
   bool relu = false;
-  Tensor<T, D> y = {};  // the result, needed with ReLU after a residual
+  Tensor<T, D> y = {};  // the result; needed for ReLU after a residual
   Tensor<T, D> dy = {};
 };
 
-// sums [2 * channels]: of dy, the gradient of bias; then of dy * (x - mean) * rstd, the gradient of weight. dresidual, which
-// may be undefined, becomes dy where it counts, else 0: the gradient of a residual. batch_norm_backward may take it as dy, with
-// relu = false.
+// sums [2 * channels]: the channels' sums of dy, which are the gradient of bias; then their sums of dy * (x - mean) * rstd,
+// which are the gradient of weight. dresidual, the gradient of a residual, becomes dy where dy counts and 0 elsewhere; it may
+// be undefined. batch_norm_backward may take dresidual as dy, with relu = false.
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums,
                                              const Tensor<T, D>& dresidual = {});
 
-// gradient [channels] = sums [channels]: the first half of those above for bias, the second for weight.
+// gradient [channels] = sums [channels]. For bias pass the first half of the sums of batch_norm_backward_sums, for weight the
+// second half.
 template <typename A, typename D>
 TRIREME_EXPORT void batch_norm_weight_gradient(const Tensor<double, D>& sums, Tensor<A, D>& gradient, bool accumulate);
 
-// `sums` are over all `rows` rows of all ranks; undefined if mean and rstd do not depend on x (evaluation).
+// `sums` are over the rows of all ranks, `rows` in total; undefined if mean and rstd do not depend on x (evaluation).
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm_backward(const BatchNormBackward<T, D>& pass, const Tensor<double, D>& sums, double rows,
                                         Tensor<T, D>& dx, bool accumulate_dx);

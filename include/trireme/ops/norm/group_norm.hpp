@@ -25,7 +25,7 @@ struct GroupNormForward {
 template <typename T, typename D>
 TRIREME_EXPORT void group_norm(const GroupNormForward<T, D>& pass);
 
-// dweight and dbias may be undefined. `accumulate_*` adds.
+// dweight and dbias may be undefined. `accumulate_*` adds to the gradient instead of overwriting it.
 template <typename T, typename D>
 struct GroupNormBackward {
   using A = Accumulate<T>;

@@ -7,8 +7,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Both norms scale each row, the last dim of x, by rstd and by weight; mean and rstd, kept for the backward pass, are [rows].
-// With a defined `residual`, first x_sum = x + residual, and the norm is of x_sum: one pass over memory.
+// Both norms scale each row (the last dim of x) by rstd and by weight. mean and rstd, kept for the backward pass, are [rows].
+// If `residual` is defined, x_sum = x + residual is computed in the same pass, and the norm is that of x_sum.
 // T is the type of the operands and results of matrix products; if it is bfloat16 or float16, all other tensors are float.
 template <typename T, typename D>
 struct NormForward {
@@ -33,7 +33,8 @@ TRIREME_EXPORT void layer_norm(const NormForward<T, D>& pass);
 template <typename T, typename D>
 TRIREME_EXPORT void rms_norm(const NormForward<T, D>& pass);
 
-// x is the input of the norm (x_sum with a residual). dweight and dbias may be undefined. `accumulate_*` adds.
+// x is the input of the norm (x_sum with a residual). dweight and dbias may be undefined. `accumulate_*` adds to the gradient
+// instead of overwriting it.
 template <typename T, typename D>
 struct NormBackward {
   using A = Accumulate<T>;

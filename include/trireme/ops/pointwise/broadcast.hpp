@@ -17,7 +17,8 @@ class Shape;
 
 namespace ops {
 
-// The shape of the result. An error, which begins with the operation's name, if the extents of a dim differ and neither is 1.
+// The shape of the result. If the extents of a dim differ and neither is 1, throws Error with a message that begins with the
+// operation's name.
 Shape broadcast_shape(std::string_view operation, const Shape& a, const Shape& b);
 
 // Finds the operands' elements for an element of the result. Neighbouring dims are merged where all operands allow it.
@@ -42,7 +43,7 @@ struct Broadcast {
   bool is_single(int operand) const;
   bool are_whole_or_single(int operands) const;
 
-  // The operand's element for the element `index` of the result.
+  // The offset of the operand's element that belongs to element `index` of the result.
   TRIREME_HOST_DEVICE std::int64_t offset(int operand, std::int64_t index) const;
 };
 
@@ -51,7 +52,7 @@ TRIREME_HOST_DEVICE std::int64_t Broadcast::offset(int operand, std::int64_t ind
   const std::int64_t* extents = &extent[0];
   std::int64_t result = 0;
   for (int dim = dims - 1; dim > 0; --dim) {
-    if (((index | extents[dim]) >> 32) == 0) {  // a GPU divides 32 bits in a fraction of the time
+    if (((index | extents[dim]) >> 32) == 0) {  // a GPU divides numbers of 32 bits much faster
       const auto low = static_cast<std::uint32_t>(index);
       const auto by = static_cast<std::uint32_t>(extents[dim]);
       result += static_cast<std::int64_t>(low % by) * of[dim];

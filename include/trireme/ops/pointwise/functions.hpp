@@ -8,7 +8,7 @@
 #include "trireme/ops/pointwise/elements.hpp"
 #include "trireme/ops/pointwise/pointwise.hpp"
 
-// Functions on the elements of Tensors, and with autograd/operations/pointwise.hpp of Variables. Each returns a new result:
+// Elementwise functions of Tensors, and of Variables with autograd/operations/pointwise.hpp. Each returns a new result:
 //
 //   const auto y = exp(minimum(x, 3)) * where(x > 0, x, 0.5);
 //
@@ -33,7 +33,7 @@ Tensor<C, D> result_of(std::string_view operation, const ops::PointwiseOperand<T
   return Tensor<C, D>(ops::broadcast_shape(operation, a.shape(), b.shape()));
 }
 
-// Calls function(a, b) with both as operands of one type.
+// Converts a and b to PointwiseOperands of one type and calls function(a, b).
 template <typename A, typename B>
 auto with_pair(const A& a, const B& b, const auto& function) {
   using Of = ElementsOf<std::conditional_t<Elements<A>, A, B>>;
@@ -87,7 +87,8 @@ auto pointwise(ops::Binary kind, const A& a, const B& b) {
       });
 }
 
-// One of the two operands may be a number. Integers wrap around; divide rounds them toward zero, and dividing by 0 gives 0.
+// One of the two operands may be a number. Integers wrap around; divide rounds quotients of integers toward zero, and dividing
+// an integer by 0 gives 0.
 template <typename A, typename B>
 requires detail::Pair<A, B>
 auto add(const A& a, const B& b) { return pointwise(ops::Binary::add, a, b); }
@@ -122,7 +123,7 @@ auto pow(const A& x, const B& exponent) { return pointwise(ops::Binary::pow, x, 
 TRIREME_EACH_NUMBER_UNARY(TRIREME_UNARY_FUNCTION)
 #undef TRIREME_UNARY_FUNCTION
 
-// The nearest number in [lowest, highest]; either may be infinite.
+// The nearest number in [lowest, highest]; each bound may be infinite.
 template <detail::Elements X>
 X clamp(const X& x, double lowest, double highest) {
   require(!std::isnan(lowest) && !std::isnan(highest), "clamp: the bounds are {} and {}, but must be numbers", lowest, highest);
@@ -133,8 +134,8 @@ X clamp(const X& x, double lowest, double highest) {
   return pointwise(ops::Unary::clamp, x, {.first = lowest, .second = highest});
 }
 
-// exp(x), and so on: TRIREME_EACH_FLOAT_UNARY lists them (ops/pointwise/pointwise_kind.hpp). log(Severity, ...) of core/log.hpp
-// is another function: it writes a line, and its arguments tell it apart.
+// exp(x) and all other functions of TRIREME_EACH_FLOAT_UNARY (ops/pointwise/pointwise_kind.hpp). log(Severity, ...) of
+// core/log.hpp is an overload that writes a line to the log.
 #define TRIREME_UNARY_FUNCTION(name)       \
   template <detail::FloatElements X>       \
   X name(const X& x) {                     \
@@ -180,7 +181,7 @@ Tensor<T, D> silu(const Tensor<T, D>& x) {
   return activation(ops::Activation::silu, x);
 }
 
-// Comparisons give a Tensor<bool>, without a gradient. A NaN is equal to nothing, below nothing and above nothing.
+// Comparisons give a Tensor<bool>, without a gradient. All comparisons with a NaN are false, except ne.
 template <typename A, typename B>
 requires detail::Pair<A, B>
 auto eq(const A& a, const B& b) { return detail::compared(ops::Comparison::eq, a, b); }

@@ -18,7 +18,7 @@
 #include "trireme/ops/pointwise/map_cuda.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// An expression of elements, in one pass over tensors whose shapes are broadcast:
+// Computes an elementwise expression in one pass over tensors. Their shapes are broadcast:
 //
 //   const auto y = map([](auto gate, auto up) { return gate * sigmoid(gate) * up; }, gate, up);
 //
@@ -27,14 +27,15 @@
 // select(condition, a, b). float16 and bfloat16 are computed in float. autograd/operations/map.hpp has map() of Variables,
 // which takes the derivative from the same expression.
 //
-// The loops are compiled with the caller's file, for each instruction set, and the best one is chosen when the program runs.
-// The CMake function trireme_map_sources(TARGET file.cpp...) of the package compiles the file so that the loops are vectorized;
-// without it the results are the same, but loops may be slower. For tensors on a GPU the expression is in a .cu file, as `[]
-// __device__ (auto gate, auto up) { ... }`, or as a struct with a TRIREME_HOST_DEVICE operator(), which works on both devices.
+// The loops are compiled with the caller's file, once for each instruction set; the program uses the best one that the
+// processor has. The CMake function trireme_map_sources(TARGET file.cpp...) of the package compiles the file so that the loops
+// are vectorized; without it the results are the same, but loops may be slower. For tensors on a GPU, write the expression in a
+// .cu file, as `[] __device__ (auto gate, auto up) { ... }`. A struct with a TRIREME_HOST_DEVICE operator() works on both
+// devices.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Loops over `count` elements of one expression; `function` is the caller's.
+// Loops that compute the caller's expression `function` for `count` elements.
 template <typename A>
 using MapForward = void (*)(const void* function, const A* const* x, A* y, std::int64_t count);
 template <typename A>
@@ -47,7 +48,7 @@ struct MapGradient {
   bool accumulate = false;
 };
 
-// Runs such a loop, with threads, broadcasting and conversion of element types.
+// Runs a MapForward or MapBackward with threads, broadcasting and conversion of element types.
 template <typename T>
 TRIREME_EXPORT void run_map(const Broadcast& plan, std::span<const T* const> x, T* y, const void* function,
                             MapForward<Accumulate<T>> loop);
@@ -173,7 +174,8 @@ void map(const F& function, std::span<const Tensor<T, D>, n> x, Tensor<T, D>& y)
   }
 }
 
-// dx[k] = dy times the derivative in operand k, or += with accumulate[k]. Each dx[k] has the shape of dy, or is undefined.
+// dx[k] = dy * the derivative with respect to operand k, or += with accumulate[k]. Each dx[k] has the shape of dy, or is
+// undefined.
 template <typename F, typename T, typename D, std::size_t n>
 void map_backward(const F& function, std::span<const Tensor<T, D>, n> x, const Tensor<T, D>& dy,
                   const std::array<Tensor<T, D>, n>& dx, const std::array<bool, n>& accumulate) {

@@ -15,7 +15,7 @@
 #include "trireme/math/dual.hpp"
 #include "trireme/ops/pointwise/broadcast.hpp"
 
-// The loops of ops/pointwise/map.hpp on a GPU, for files that nvcc compiles; nothing for others.
+// The loops of ops/pointwise/map.hpp on a GPU, for files that nvcc compiles. For other compilers this header is empty.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 

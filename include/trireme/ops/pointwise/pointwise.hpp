@@ -10,9 +10,9 @@
 #include "trireme/ops/pointwise/pointwise_kind.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Operations on elements and numbers, which write to existing tensors. Operands are broadcast (ops/pointwise/broadcast.hpp). T:
-// float, double, bfloat16, float16; where noted also std::int32_t and std::int64_t ("integers"). The result may be one of the
-// operands, if that has the shape of the result.
+// Elementwise operations that write to existing tensors. Operands are broadcast (ops/pointwise/broadcast.hpp). T: float,
+// double, bfloat16, float16; where noted also std::int32_t and std::int64_t ("integers"). The result may be the same tensor as
+// an operand of its shape.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -31,28 +31,28 @@ struct PointwiseOperand {
 template <typename T, typename D>
 using PointwiseOperandFor = std::type_identity_t<PointwiseOperand<T, D>>;
 
-// Also of integers, which wrap around. divide rounds them toward zero, and dividing by 0 gives 0; pow with a negative exponent
-// is 1 divided by the power, rounded toward zero.
+// Also for integers, which wrap around. divide rounds quotients of integers toward zero, and dividing an integer by 0 gives 0.
+// pow of integers with a negative exponent is 1 / pow(a, -b), rounded toward zero.
 template <typename T, typename D>
 TRIREME_EXPORT void binary(Binary kind, const PointwiseOperandFor<T, D>& a, const PointwiseOperandFor<T, D>& b,
                            Tensor<T, D>& c);
 
-// The gradient of one operand, which has the shape of dx: dy times the derivative, summed over the dims in which it is
-// repeated. Of equal operands, minimum and maximum give each half. The derivative of pow in the exponent is 0 where a is 0 and
-// the exponent not negative.
+// dx = the gradient of the operand on `side`, in the shape of this operand: dy times the derivative, summed over the dims in
+// which the operand is repeated. If the operands of minimum or maximum are equal, each gets half of the gradient. The
+// derivative of pow with respect to the exponent is 0 where a is 0 and the exponent is not negative.
 template <typename T, typename D>
 TRIREME_EXPORT void binary_backward(Binary kind, Side side, const PointwiseOperandFor<T, D>& a,
                                     const PointwiseOperandFor<T, D>& b, const Tensor<T, D>& dy, Tensor<T, D>& dx,
                                     bool accumulate);
 
-// clamp and TRIREME_EACH_NUMBER_UNARY also of integers.
+// clamp and the operations of TRIREME_EACH_NUMBER_UNARY also accept integers.
 template <typename T, typename D>
 TRIREME_EXPORT void unary(Unary kind, const UnaryNumbers& numbers, const Tensor<T, D>& x, Tensor<T, D>& y);
 template <typename T, typename D>
 TRIREME_EXPORT void unary_backward(Unary kind, const UnaryNumbers& numbers, const Tensor<T, D>& x, const Tensor<T, D>& dy,
                                    Tensor<T, D>& dx, bool accumulate);
 
-// Also of integers. Call it as compare<T>(...). All comparisons with a NaN are false, except ne.
+// Also for integers. Call it as compare<T>(...). All comparisons with a NaN are false, except ne.
 template <typename T, typename D>
 TRIREME_EXPORT void compare(Comparison kind, const PointwiseOperandFor<T, D>& a, const PointwiseOperandFor<T, D>& b,
                             Tensor<bool, D>& mask);
@@ -65,13 +65,13 @@ TRIREME_EXPORT void logical(Logical kind, const Tensor<bool, D>& a, const Tensor
 template <typename D>
 TRIREME_EXPORT void logical_not(const Tensor<bool, D>& a, Tensor<bool, D>& c);
 
-// a where the mask is true, b elsewhere, bit for bit. Also of integers and of bool.
+// Copies the bits of a where the mask is true, and those of b elsewhere. Also for integers and bool.
 template <typename T, typename D>
 TRIREME_EXPORT void where(const Tensor<bool, D>& mask, const PointwiseOperandFor<T, D>& a, const PointwiseOperandFor<T, D>& b,
                           Tensor<T, D>& c);
 
-// Undoes broadcasting y to the shape of x: y = factor * the sum of x over the dims that y does not have, or has with extent 1.
-// See ops/reduce/reductions.hpp.
+// Sums x to the shape of y, which can be broadcast to the shape of x: y = factor * the sum of x over the dims that y lacks or
+// has with extent 1. See ops/reduce/reductions.hpp.
 template <typename T, typename D>
 TRIREME_EXPORT void sum_to_shape(const Tensor<T, D>& x, Tensor<T, D>& y, bool accumulate = false, double factor = 1);
 

@@ -51,7 +51,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Of two operands. minimum and maximum are NaN where an operand is.
+// Operations of two operands. minimum and maximum are NaN where an operand is NaN.
 enum class Binary : std::uint8_t { add, subtract, multiply, divide, minimum, maximum, pow };
 
 enum class Unary : std::uint8_t {
@@ -60,7 +60,7 @@ enum class Unary : std::uint8_t {
 #undef TRIREME_ENUMERATOR
 };
 
-// The parameters of a Unary that has some: clamp and elu (above).
+// The parameters of clamp and elu (above); other operations have none.
 struct UnaryNumbers {
   double first = 0;
   double second = 0;

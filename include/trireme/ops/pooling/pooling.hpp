@@ -16,7 +16,7 @@ struct Pool2dOptions {
   Extent2d stride = 0;  // 0: the kernel
   Extent2d padding = 0;
   Extent2d dilation = 1;
-  bool ceil_mode = false;  // a last window that reaches beyond the padding is kept
+  bool ceil_mode = false;  // keeps a last window that reaches beyond the padding
 };
 
 struct AvgPool2dOptions {
@@ -27,14 +27,14 @@ struct AvgPool2dOptions {
   bool count_include_pad = true;  // the divisor counts the padding within a window
 };
 
-// The height and width of the result for an image of `input`, in pixels: rounded up with ceil_mode, but no window begins in the
-// padding after the image. A kernel that does not fit, a stride below 1, and a padding above half the window are errors. The
-// pooling functions also throw if a side, a stride or a window has 2^29 pixels or more.
+// The height and width of the result, in pixels, for an image of height and width `input`. ceil_mode rounds them up, but no
+// window begins in the padding after the image. A kernel that does not fit, a stride below 1, and a padding above half the
+// window are errors. The pooling functions also throw if a side, a stride or a window has 2^29 pixels or more.
 Extent2d max_pool2d_extent(const Extent2d& input, const Pool2dOptions& options);
 Extent2d avg_pool2d_extent(const Extent2d& input, const AvgPool2dOptions& options);
 
-// The index of each maximum among the pixels of its window, in row-major order, without padding. Of equal maxima it is the
-// first; NaN is a maximum.
+// The index of each maximum in its window. The window's pixels are counted in row-major order, without padding. Of equal maxima
+// the first is taken; NaN is a maximum.
 template <typename D>
 using PoolArgmax = Tensor<std::int32_t, D>;
 

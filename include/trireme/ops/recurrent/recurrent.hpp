@@ -11,7 +11,7 @@ namespace ops {
 
 constexpr std::int64_t num_gates(RecurrentCell cell) { return cell == RecurrentCell::lstm ? 4 : 3; }
 
-// Names and shapes of torch.nn.LSTM and torch.nn.GRU. Both biases may be undefined.
+// Weights with the names and shapes of torch.nn.LSTM and torch.nn.GRU. Both biases may be undefined.
 template <typename T, typename D = Cpu>
 struct RecurrentWeights {
   Tensor<T, D> weight_ih;  // [gates * hidden, in]
@@ -21,7 +21,7 @@ struct RecurrentWeights {
 };
 
 // One layer in one direction: x [batch, time, in], h0 and c0 [batch, hidden]. A row ends after lengths[row] steps: later
-// outputs are zero, and h_n and c_n are its states after its own last step. `reverse` reads every row from its own last step to
+// outputs are zero, and h_n and c_n are the states after the row's last step. `reverse` reads every row from its last step to
 // its first. A length outside [1, time] is an error; on a GPU, where the host does not wait, the row becomes NaN.
 template <typename T, typename D = Cpu>
 struct RecurrentForward {
@@ -33,25 +33,25 @@ struct RecurrentForward {
   Tensor<T, D> c0;  // undefined for a GRU
   RecurrentWeights<T, D> weights;
 
-  Tensor<T, D> out;             // [batch, time, directions * hidden], of which this direction fills
-  std::int64_t out_offset = 0;  // [out_offset, out_offset + hidden)
+  Tensor<T, D> out;             // [batch, time, directions * hidden]
+  std::int64_t out_offset = 0;  // this direction fills out[..., out_offset : out_offset + hidden]
   Tensor<T, D> h_n;             // [batch, hidden]
   Tensor<T, D> c_n;             // [batch, hidden]; undefined for a GRU
   Tensor<T, D> gates;           // [batch, time, gates * hidden], kept for backward
-  Tensor<T, D> inner;           // [batch, time, hidden], likewise: the LSTM's c, the GRU's recurrent part of n
+  Tensor<T, D> inner;           // [batch, time, hidden], kept for backward: c of an LSTM, the recurrent part of n of a GRU
 };
 
 template <typename T, typename D>
 TRIREME_EXPORT void recurrent(const RecurrentForward<T, D>& step);
 
-// The gradients of the states. forward.gates is overwritten: it becomes the gradient of the input's product x weight_ih^T.
+// Computes the gradients of the states. Overwrites forward.gates with the gradient of the product x weight_ih^T.
 template <typename T, typename D = Cpu>
 struct RecurrentBackward {
-  Tensor<T, D> dout;        // as out
-  Tensor<T, D> dh;          // [batch, hidden]: in, the gradient of h_n; out, that of h0
-  Tensor<T, D> dc;          // [batch, hidden]: likewise of c_n and c0; undefined for a GRU
-  Tensor<T, D> h_old;       // [batch, time, hidden]; out: the state before each step, the left operand of weight_hh
-  Tensor<T, D> drecurrent;  // [batch, time, gates * hidden]; out: the gradient of h weight_hh^T; an LSTM's is in `gates`
+  Tensor<T, D> dout;        // the shape of out
+  Tensor<T, D> dh;          // [batch, hidden]; in: the gradient of h_n; out: the gradient of h0
+  Tensor<T, D> dc;          // [batch, hidden]; in: the gradient of c_n; out: the gradient of c0; undefined for a GRU
+  Tensor<T, D> h_old;       // [batch, time, hidden]; out: the h before each step
+  Tensor<T, D> drecurrent;  // [batch, time, gates * hidden]; out: the gradient of h weight_hh^T; for a GRU only
 };
 
 template <typename T, typename D>

@@ -17,17 +17,18 @@
 //   max(x, -1);       // {3, 6}
 //   mean(x, 1, true)  // {{2}, {5}}, of shape [2, 1]
 //
-// With keep_dims the dims stay, with extent 1. Integers are summed in std::int64_t, all floats in double; a CPU first adds four
-// at a time in float, unless they are doubles. The order of the additions depends only on the sizes, so on a CPU the bits do
-// not depend on the number of threads. Dims that are not neighbours cost a permuted copy of x. Functions of Variables have the
-// same names (autograd/operations/reduce.hpp).
+// With keep_dims the dims stay, with extent 1. Integers are summed in std::int64_t, all floats in double. A CPU first adds
+// groups of four elements in float, unless T is double. The order of the additions depends only on the sizes, so on a CPU the
+// bits do not depend on the number of threads. Dims that are not neighbours cost a permuted copy of x. Functions of Variables
+// have the same names (autograd/operations/reduce.hpp).
 namespace trireme TRIREME_EXPORT {
 
 // The type of a sum of elements of type T: std::int64_t for integers and bool, T itself for floats.
 template <typename T>
 using SumOf = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
 
-// 0 if there are no elements. T: float, double, bfloat16, float16, std::int32_t, std::int64_t, or bool, which counts true.
+// 0 if there are no elements. T: float, double, bfloat16, float16, std::int32_t, std::int64_t, or bool, where sum() counts the
+// true elements.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<SumOf<T>, D> sum(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 
@@ -50,8 +51,8 @@ TRIREME_EXPORT Tensor<T, D> prod(const Tensor<T, D>& x, const Dims& dims = {}, b
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> logsumexp(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 
-// sum((x - mean(x))^2) / max(0, n - correction) of n elements, and its square root, torch's std (here stddev, as std is the
-// namespace). correction is 0 for a whole population, 1 for a sample of it.
+// The variance sum((x - mean(x))^2) / max(0, n - correction) of n elements, and its square root, which torch calls std.
+// correction is 0 for a whole population, and 1 for a sample of it.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> var(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false, double correction = 1);
 template <typename T, typename D>
@@ -61,7 +62,7 @@ TRIREME_EXPORT Tensor<T, D> stddev(const Tensor<T, D>& x, const Dims& dims = {},
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> norm(const Tensor<T, D>& x, double p = 2, const Dims& dims = {}, bool keep_dims = false);
 
-// Whether any element is true, or all are; false and true if there are no elements.
+// Whether any element is true (false if there are no elements), and whether all elements are true (true if there are none).
 template <typename D>
 TRIREME_EXPORT Tensor<bool, D> any(const Tensor<bool, D>& x, const Dims& dims = {}, bool keep_dims = false);
 template <typename D>
@@ -81,15 +82,15 @@ struct ReductionOptions {
   double correction = 1;  // of var and stddev
 };
 
-// `shape` without these dims, or with extent 1 in their places. `op` begins the message of an error.
+// `shape` without these dims, or with extent 1 in their places. Messages of errors begin with `op`.
 Shape reduced_shape(std::string_view op, const Shape& shape, const Dims& dims, bool keep_dims);
 
-// y has the shape reduced_shape(), with or without keep_dims. For integers: sum, max and min.
+// y has the shape reduced_shape(), with or without keep_dims. Integers have only sum, max and min.
 template <typename T, typename D>
 TRIREME_EXPORT void reduce(const ReductionOptions& options, const Tensor<T, D>& x, Tensor<SumOf<T>, D>& y);
 
 // sum and mean do not read x; max, min, stddev and the norms read the result y. Elements that are equal to the maximum share
-// its gradient equally. The gradient of a norm or deviation of 0 is 0. The gradient of a product is also right where elements
+// its gradient equally. The gradient of a norm or deviation of 0 is 0. The gradient of a product is correct also if elements
 // are 0. For float, double, bfloat16 and float16.
 template <typename T, typename D>
 TRIREME_EXPORT void reduce_backward(const ReductionOptions& options, const Tensor<T, D>& x, const Tensor<T, D>& y,
@@ -100,7 +101,7 @@ TRIREME_EXPORT void reduce_backward(const ReductionOptions& options, const Tenso
 template <typename T, typename D>
 TRIREME_EXPORT void logsumexp(const Dims& dims, const Tensor<T, D>& x, Tensor<T, D>& y, Tensor<double, D>& exponentials);
 
-// dx = dy * softmax(x), or += that; 0 where all x are -infinity.
+// dx = dy * softmax(x), or += with `accumulate`; 0 where all x are -infinity.
 template <typename T, typename D>
 TRIREME_EXPORT void logsumexp_backward(const Dims& dims, const Tensor<T, D>& x, const Tensor<double, D>& exponentials,
                                        const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);

@@ -19,7 +19,7 @@ namespace ops {
 template <typename T, typename D>
 TRIREME_EXPORT void softmax(const Tensor<T, D>& x, Tensor<T, D>& y);
 
-// From y, the result of the forward pass. dx may be dy.
+// Computes dx from y, the result of the forward pass. dx may be dy.
 template <typename T, typename D>
 TRIREME_EXPORT void softmax_backward(const Tensor<T, D>& y, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
 

@@ -7,18 +7,18 @@
 #include "trireme/tensor/tensor.hpp"
 
 // Resizes images [batch, channels, height, width], as torch.nn.functional.interpolate. T: float, double, bfloat16, float16,
-// computed in Accumulate<T>, with coordinates of pixels in double (for nearest in float, as torch's).
+// computed in Accumulate<T>. Coordinates of pixels are double; in nearest mode they are float, as in torch.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Error{invalid_argument} for options that name no size, or for an image without pixels.
+// Throws Error{invalid_argument} if the options give no size or the image has no pixels.
 Interpolation interpolation_of(const Shape& x, const InterpolateOptions& options);
 Shape interpolated_shape(const Shape& x, const Interpolation& interpolation);
 
 template <typename T, typename D>
 TRIREME_EXPORT void interpolate(const Interpolation& interpolation, const Tensor<T, D>& x, Tensor<T, D>& y);
 
-// dx = the gradient of x, or += with `accumulate`. Sums are always in the same order.
+// dx = the gradient of x, or += with `accumulate`. The order of additions is fixed.
 template <typename T, typename D>
 TRIREME_EXPORT void interpolate_backward(const Interpolation& interpolation, const Tensor<T, D>& dy, Tensor<T, D>& dx,
                                          bool accumulate);

@@ -20,12 +20,12 @@ struct Scale2d {
   Scale2d(double of_height, double of_width) : height(of_height), width(of_width) {}
 };
 
-// Either the size of the result or its scale: .size = {32, 48} or .scale = 2. A scaled size is rounded down.
+// Set either the size of the result or its scale: .size = {32, 48} or .scale = 2. A scaled size is rounded down.
 struct InterpolateOptions {
   ops::Extent2d size = {};
   Scale2d scale = {};
   InterpolateMode mode = InterpolateMode::nearest;
-  bool align_corners = false;  // for bilinear: aligns the centers of the corner pixels; otherwise the corners of the images
+  bool align_corners = false;  // for bilinear; true aligns the centers of the corner pixels, false the corners of the images
 };
 
 }  // namespace trireme

@@ -6,7 +6,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Where the largest and the smallest elements are:
+// Find the largest and the smallest elements:
 //
 //   const auto x = Tensor<float>::from({2, 3}, {1, 5, 5, 4, 2, 3});
 //   argmax(x);          // 1, of shape []: the index among all elements
@@ -25,7 +25,7 @@ struct Indexed {
   Tensor<std::int64_t, D> indices;
 };
 
-// Over one dim, or over all elements in row-major order.
+// The indices along one dim, or one index among all elements in row-major order.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<std::int64_t, D> argmax(const Tensor<T, D>& x, std::optional<int> dim = {}, bool keep_dims = false);
 template <typename T, typename D>
@@ -40,14 +40,14 @@ namespace ops {
 
 enum class Extreme : std::uint8_t { max, min };
 
-// Writes the indices of the largest or smallest elements over one dim of x, or over all, and the elements unless `values` is
-// undefined.
+// Writes the indices of the largest or smallest elements along one dim of x, or among all elements. Also writes the elements,
+// unless `values` is undefined.
 template <typename T, typename D>
 TRIREME_EXPORT void find_extremes(Extreme kind, const Tensor<T, D>& x, std::optional<int> dim, Tensor<T, D>& values,
                                   Tensor<std::int64_t, D>& indices);
 
-// The gradient of elements that were taken from x along one dim, each at most once: dx[indices] = dy and 0 elsewhere, or +=
-// with `accumulate`. For float, double, bfloat16 and float16.
+// The gradient of taking elements from x along one dim, each at most once: dx[indices] = dy and 0 elsewhere, or += with
+// `accumulate`. T: float, double, bfloat16, float16.
 template <typename T, typename D>
 TRIREME_EXPORT void take_backward(int dim, const Tensor<std::int64_t, D>& indices, const Tensor<T, D>& dy, Tensor<T, D>& dx,
                                   bool accumulate);

@@ -18,7 +18,7 @@ TRIREME_EXPORT Indexed<Tensor<T, D>, D> sort(const Tensor<T, D>& x, int dim = -1
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<std::int64_t, D> argsort(const Tensor<T, D>& x, int dim = -1, bool descending = false);
 
-// The k largest elements, the largest first, or the k smallest, the smallest first. k is at most the dim.
+// The k largest elements, the largest first, or the k smallest, the smallest first. k is at most the dim's extent.
 template <typename T, typename D>
 TRIREME_EXPORT Indexed<Tensor<T, D>, D> topk(const Tensor<T, D>& x, std::int64_t k, int dim = -1, bool largest = true);
 
@@ -27,7 +27,7 @@ namespace ops {
 // `shape` with extent k along `dim`; an Error unless k lies in [0, extent].
 Shape topk_shape(const Shape& shape, std::int64_t k, int dim);
 
-// Writes the first sorted elements along `dim`, as many as values and indices have.
+// Sorts along `dim` and writes the first elements: as many as values and indices have along `dim`.
 template <typename T, typename D>
 TRIREME_EXPORT void sort(const Tensor<T, D>& x, int dim, bool descending, Tensor<T, D>& values,
                          Tensor<std::int64_t, D>& indices);

@@ -6,8 +6,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Adafactor's passes over a parameter (Shazeer, Stern 2018, arXiv 1804.04235), as torch.optim.Adafactor: the scaled gradient,
-// the running means of its squares, the second moment that is estimated from them, and the step.
+// Adafactor's passes over a parameter (Shazeer, Stern 2018, arXiv 1804.04235), as in torch.optim.Adafactor. They compute the
+// scaled gradient, the running means of its squares, the second moment estimated from these means, and the step.
 
 struct AdafactorGradientStep {
   double gradient_scale = 1;
@@ -40,7 +40,7 @@ struct AdafactorSquareUpdate {
 };
 
 struct AdafactorMeanStep {
-  double factor = 1;          // of the sum: 1 / how many are summed
+  double factor = 1;          // of the sum: 1 / the number of summands
   double beta2_decay = -0.8;  // the weight of the newest mean is update^beta2_decay
   std::int64_t update = 1;
   StepOnDevice on_device = {};
@@ -62,7 +62,7 @@ struct AdafactorMeanUpdate {
 };
 
 struct AdafactorQuotientStep {
-  double factor = 1;    // of the sum: 1 / how many are summed
+  double factor = 1;    // of the sum: 1 / the number of summands
   double smallest = 0;  // lower bound of the divisor
 };
 
@@ -113,11 +113,11 @@ struct AdafactorStep {
   bool adapts = true;     // the rate is relative to the root mean square of the weights
   double count = 1;       // elements of the parameter
   std::int64_t update = 1;
-  const UpdateSquares* squares = nullptr;  // of all of its weights, and of the direction
+  const UpdateSquares* squares = nullptr;  // of all weights of the parameter, and of the direction
   StepOnDevice on_device = {};
 };
 
-// The factor of the direction.
+// The factor by which the direction is multiplied.
 TRIREME_HOST_DEVICE double adafactor_rate(const AdafactorStep& step) {
   const double falling = 1 / std::sqrt(static_cast<double>(step.update));
   const double relative = step.learning_rate < falling ? step.learning_rate : falling;

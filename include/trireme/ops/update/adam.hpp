@@ -12,7 +12,7 @@ struct AdamStep {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
-  bool decoupled = false;   // weight decay apart from the moments, as AdamW; otherwise added to the gradient
+  bool decoupled = false;   // true: weight decay does not enter the moments, as in AdamW; false: it is added to the gradient
   std::int64_t update = 1;  // number of updates of these elements, this one included
   double gradient_scale = 1;
   StepOnDevice on_device = {};
@@ -20,7 +20,7 @@ struct AdamStep {
 
 // Kingma, Ba 2015, arXiv 1412.6980, and Loshchilov, Hutter 2019, arXiv 1711.05101: w -= lr * m_hat / (sqrt(v_hat) + eps), as
 // torch.optim.Adam and AdamW. With AMSGrad (Reddi et al. 2018, arXiv 1904.09237) v_hat uses the largest v so far, which is kept
-// in `largest`; otherwise that plane is null.
+// in `largest`; without AMSGrad the plane `largest` is null.
 template <typename T>
 struct AdamUpdate {
   using Step = AdamStep;
@@ -29,7 +29,7 @@ struct AdamUpdate {
   T gradient_scale;
   T gradient_decay;  // weight decay that is added to the gradient
   Moments<T> moments;
-  T weight_factor;                  // 1 - learning_rate * weight_decay, where that is decoupled
+  T weight_factor;                  // 1 - learning_rate * weight_decay if decoupled, else 1
   T step_size;                      // learning_rate / bias_correction1
   T inverse_root_bias_correction2;  // 1 / sqrt(bias_correction2)
   T epsilon;

@@ -7,9 +7,9 @@
 #include "trireme/device/device.hpp"
 #include "trireme/ops/update/adam.hpp"
 
-// Adam with moments of 8 bits (Dettmers, Lewis, Shleifer, Zettlemoyer 2022, arXiv 2110.02861). Each moment has a code for each
-// element, and for each block of a parameter the largest magnitude, which the codes are relative to.
-// src/ops/update/dynamic_codes.hpp has the codes.
+// Adam with moments of 8 bits (Dettmers, Lewis, Shleifer, Zettlemoyer 2022, arXiv 2110.02861). A moment is stored as a code for
+// each element and the largest magnitude of each block. Codes are relative to this magnitude; src/ops/update/dynamic_codes.hpp
+// defines them.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -26,18 +26,18 @@ struct Adam8bitPlanes {
   float* second_absmax;
 };
 
-// Updates `count` elements, of which the first one begins a block. The last block may be shorter. The moments are those of
-// AdamUpdate, in the type of the weights until they are rounded to codes at the end of the step. T: float or double.
+// Updates `count` elements; the first one begins a block. The last block may be shorter. The moments are computed as in
+// AdamUpdate, in the type of the weights, and rounded to codes at the end of the step. T: float or double.
 template <typename T, typename D = Cpu>
 TRIREME_EXPORT void adam_8bit(const AdamStep& step, std::size_t count, const Adam8bitPlanes<T>& planes, D = {});
 
-// For a part of one block, where another rank updates the rest: absmax[0] and absmax[1] become the largest magnitudes that the
-// moments of this part will have. Nothing else is changed. A skipped step does not write absmax either.
+// For a part of one block, if other ranks update the rest: sets absmax[0] and absmax[1] to the largest magnitudes that the
+// moments of this part will have. Changes nothing else. A skipped step does not write absmax.
 template <typename T, typename D = Cpu>
 TRIREME_EXPORT void measure_adam_8bit(const AdamStep& step, std::size_t count, const Adam8bitPlanes<T>& planes, float* absmax,
                                       D = {});
 
-// Updates such a part. absmax[2 * parts]: the pairs that measure_adam_8bit() made for all parts of the block.
+// Updates a part of one block. absmax[2 * parts]: the pairs that measure_adam_8bit() made for all parts of the block.
 template <typename T, typename D = Cpu>
 TRIREME_EXPORT void adam_8bit_part(const AdamStep& step, std::size_t count, const Adam8bitPlanes<T>& planes,
                                    const float* absmax, std::int64_t parts, D = {});

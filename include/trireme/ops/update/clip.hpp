@@ -17,8 +17,8 @@ struct ClipStep {
   StepOnDevice on_device = {};
 };
 
-// gradient = gradient_scale * gradient, times clip_norm / norm where the norm is larger, as torch.nn.utils.clip_grad_norm_;
-// then clamped to [-limit, limit]. nan stays nan.
+// Multiplies the gradient by gradient_scale. If the norm is larger than clip_norm, also multiplies it by clip_norm / norm, as
+// torch.nn.utils.clip_grad_norm_. Then clamps each element to [-limit, limit]. nan stays nan.
 template <typename T>
 struct ClipUpdate {
   using Step = ClipStep;

@@ -24,7 +24,7 @@ struct LambStep {
   StepOnDevice on_device = {};
 };
 
-// The factor of a parameter's learning rate; 1 if a norm is 0.
+// The factor by which the parameter's learning rate is multiplied; 1 if a norm is 0.
 TRIREME_HOST_DEVICE double trust_ratio(const LambStep& step) {
   if (step.squares == nullptr) return 1;
   const double norm = std::sqrt(step.squares->weight);
@@ -34,8 +34,8 @@ TRIREME_HOST_DEVICE double trust_ratio(const LambStep& step) {
   return ratio > step.max_trust_ratio ? step.max_trust_ratio : ratio;
 }
 
-// You et al. 2020, arXiv 1904.00962, in two passes: lamb_moments (ops/update/optimizer.hpp) moves the moments and measures
-// u = m_hat / (sqrt(v_hat) + eps) + weight_decay * w; then w -= lr * |w| / |u| * u.
+// You et al. 2020, arXiv 1904.00962, in two passes: lamb_moments (ops/update/optimizer.hpp) updates the moments and measures u
+// = m_hat / (sqrt(v_hat) + eps) + weight_decay * w; then w -= lr * |w| / |u| * u.
 template <typename T>
 struct LambUpdate {
   using Step = LambStep;
@@ -63,7 +63,7 @@ struct LambUpdate {
     return first * inverse_bias_correction1 / (math::square_root(second) * inverse_root_bias_correction2 + epsilon) +
            weight_decay * weight;
   }
-  // Moves the moments and returns the update u, for UpdateSquares.
+  // Updates the moments and returns the update u, for UpdateSquares.
   TRIREME_HOST_DEVICE T measured(const T& gradient, const T& weight, T& first_moment, T& second_moment) const {
     T first = first_moment;
     T second = second_moment;

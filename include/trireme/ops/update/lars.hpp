@@ -12,11 +12,11 @@ struct LarsStep {
   double weight_decay = 0;
   double gradient_scale = 1;
   double trust = 0.001;
-  const UpdateSquares* squares = nullptr;  // as in LambStep, for trust * |w| / (|g| + weight_decay * |w|)
+  const UpdateSquares* squares = nullptr;  // as in LambStep; the ratio is trust * |w| / (|g| + weight_decay * |w|)
   StepOnDevice on_device = {};
 };
 
-// The factor of a parameter's learning rate; 1 if a norm is 0.
+// The factor by which the parameter's learning rate is multiplied; 1 if a norm is 0.
 TRIREME_HOST_DEVICE double trust_ratio(const LarsStep& step) {
   if (step.squares == nullptr) return 1;
   const double weight = std::sqrt(step.squares->weight);

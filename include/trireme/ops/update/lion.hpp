@@ -15,7 +15,8 @@ struct LionStep {
   StepOnDevice on_device = {};
 };
 
-// Chen et al. 2023, arXiv 2302.06675: w -= lr * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * w), then m moves by beta2.
+// Chen et al. 2023, arXiv 2302.06675: w -= lr * (sign(beta1 * m + (1 - beta1) * g) + weight_decay * w), then m = beta2 * m + (1
+// - beta2) * g.
 template <typename T>
 struct LionUpdate {
   using Step = LionStep;

@@ -7,7 +7,7 @@ namespace trireme TRIREME_EXPORT {
 namespace ops {
 
 // Muon's passes over a matrix (Jordan et al. 2024), as torch.optim.Muon: the momentum gives a direction, Newton-Schulz
-// iterations make its singular values about 1, and the weights follow it.
+// iterations make the direction's singular values about 1, and the weights take a step along the direction.
 
 struct MuonMomentumStep {
   double momentum = 0.95;
@@ -16,8 +16,8 @@ struct MuonMomentumStep {
   StepOnDevice on_device = {};
 };
 
-// buffer = momentum * buffer + (1 - momentum) * g; the direction is the buffer; with Nesterov's momentum it is momentum *
-// buffer + (1 - momentum) * g.
+// buffer = momentum * buffer + (1 - momentum) * g. The direction is the buffer, or momentum * buffer + (1 - momentum) * g with
+// Nesterov's momentum.
 template <typename T>
 struct MuonMomentumUpdate {
   using Step = MuonMomentumStep;

@@ -13,13 +13,13 @@ struct NadamStep {
   double epsilon = 1e-8;
   double weight_decay = 0;
   double momentum_decay = 0.004;
-  bool decoupled = false;  // weight decay
+  bool decoupled = false;  // as in AdamStep
   std::int64_t update = 1;
   double gradient_scale = 1;
   StepOnDevice on_device = {};
 };
 
-// The momentum of update 1, 2, ...: it rises to beta1.
+// The momentum of update number `update`, from 1. It rises to beta1.
 TRIREME_HOST_DEVICE double momentum_of(const NadamStep& step, std::int64_t update) {
   return step.beta1 * (1 - 0.5 * std::pow(0.96, static_cast<double>(update) * step.momentum_decay));
 }
@@ -46,7 +46,7 @@ struct NadamUpdate {
   T gradient_scale;
   T gradient_decay;  // weight decay that is added to the gradient
   Moments<T> moments;
-  T weight_factor;  // 1 - learning_rate * weight_decay, where that is decoupled
+  T weight_factor;  // 1 - learning_rate * weight_decay if decoupled, else 1
   T gradient_rate;  // the learning rates of the gradient and of the first moment
   T moment_rate;
   T inverse_root_bias_correction2;

@@ -82,7 +82,7 @@ class PlanesAt<std::index_sequence<Index...>, Elements...> : PlaneAt<Index, Elem
   }
 };
 
-// Planes of equal length, in the order in which a formula gets their elements. Planes that it only reads are const T.
+// Planes of equal length, in the order in which a formula gets their elements. Planes that the formula only reads are const T.
 template <typename... Elements>
 using Planes = PlanesAt<std::index_sequence_for<Elements...>, Elements...>;
 

@@ -12,13 +12,14 @@ struct RadamStep {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
-  bool decoupled = false;  // weight decay
+  bool decoupled = false;  // as in AdamStep
   std::int64_t update = 1;
   double gradient_scale = 1;
   StepOnDevice on_device = {};
 };
 
-// The factor that rectifies the variance of the adaptive step; 0 after too few updates to estimate the second moment.
+// The factor that rectifies the variance of the adaptive step; 0 as long as there are too few updates to estimate the second
+// moment.
 TRIREME_HOST_DEVICE double rectification(double beta2, std::int64_t update) {
   const auto updates = static_cast<double>(update);
   const double limit = 2 / (1 - beta2) - 1;
@@ -27,8 +28,8 @@ TRIREME_HOST_DEVICE double rectification(double beta2, std::int64_t update) {
   return std::sqrt((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length));
 }
 
-// Liu et al. 2020, arXiv 1908.03265, as torch.optim.RAdam: Adam's step times the rectification, or momentum alone if the
-// rectification is 0.
+// Liu et al. 2020, arXiv 1908.03265, as torch.optim.RAdam: Adam's step times the rectification, or a step with momentum only if
+// the rectification is 0.
 template <typename T>
 struct RadamUpdate {
   using Step = RadamStep;
@@ -37,8 +38,8 @@ struct RadamUpdate {
   T gradient_scale;
   T gradient_decay;  // weight decay that is added to the gradient
   Moments<T> moments;
-  T weight_factor;  // 1 - learning_rate * weight_decay, where that is decoupled
-  bool adapts;      // by the second moment
+  T weight_factor;  // 1 - learning_rate * weight_decay if decoupled, else 1
+  bool adapts;      // the second moment divides the step
   T step_size;      // learning_rate / bias_correction1, times the rectification if the step adapts
   T epsilon;
 

@@ -16,7 +16,8 @@ struct RmspropStep {
   StepOnDevice on_device = {};
 };
 
-// As torch.optim.RMSprop. `average` (of the gradients) is null unless centered, the momentum buffer where the momentum is 0.
+// As torch.optim.RMSprop. `average` (of the gradients) is null unless centered. The momentum buffer is null if the momentum is
+// 0.
 template <typename T>
 struct RmspropUpdate {
   using Step = RmspropStep;

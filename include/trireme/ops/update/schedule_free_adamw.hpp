@@ -23,7 +23,8 @@ TRIREME_HOST_DEVICE double warmed_up(const ScheduleFreeAdamWStep& step) {
   return step.update < step.warmup ? static_cast<double>(step.update) / static_cast<double>(step.warmup) : 1;
 }
 
-// The weight of this update in the average: its squared learning rate, divided by the sum of those of all updates so far.
+// The weight of this update in the average: its squared learning rate, divided by the sum of the squared learning rates of all
+// updates so far.
 TRIREME_HOST_DEVICE double share_of_average(const ScheduleFreeAdamWStep& step) {
   const auto rising = static_cast<double>(step.update < step.warmup ? step.update : step.warmup);
   const auto warmup = static_cast<double>(step.warmup > 0 ? step.warmup : 1);
@@ -33,8 +34,8 @@ TRIREME_HOST_DEVICE double share_of_average(const ScheduleFreeAdamWStep& step) {
 }
 
 // Defazio et al. 2024, arXiv 2405.15682, algorithm 1: z takes AdamW's steps without momentum, x is the average of z, and
-// gradients are those of y = (1 - beta1) * z + beta1 * x. The weights are y, and the plane `offset` is z - y, so x = y - (1 /
-// beta1 - 1) * (z - y).
+// gradients are computed at y = (1 - beta1) * z + beta1 * x. The weights are y, and the plane `offset` is z - y, so x = y - (1
+// / beta1 - 1) * (z - y).
 template <typename T>
 struct ScheduleFreeAdamWUpdate {
   using Step = ScheduleFreeAdamWStep;

@@ -12,12 +12,12 @@ struct SgdStep {
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;
-  std::int64_t update = 1;  // the first one sets the momentum buffer to the gradient, as torch.optim.SGD
+  std::int64_t update = 1;  // number of this update; update 1 sets the momentum buffer to the gradient, as torch.optim.SGD
   double gradient_scale = 1;
   StepOnDevice on_device = {};
 };
 
-// As torch.optim.SGD. The momentum buffer is null where the momentum is 0.
+// As torch.optim.SGD. The momentum buffer is null if the momentum is 0.
 template <typename T>
 struct SgdUpdate {
   using Step = SgdStep;

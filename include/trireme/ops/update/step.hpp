@@ -9,8 +9,8 @@
 #include "trireme/ops/update/step_state.hpp"
 #include "trireme/tensor/scalar.hpp"
 
-// Decisions about a step that a GPU makes without the host waiting. Pointers are to the memory of D, or without a D to that of
-// the GPU.
+// Decisions about a step that a GPU makes while the host does not wait. Pointers point to memory of D, or to GPU memory if the
+// function has no D.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -29,12 +29,12 @@ TRIREME_EXPORT void add_to_totals(const StepSums<T, D>& sums, StepTotals* totals
 template <typename D>
 TRIREME_EXPORT void summarize_step(const StepTotals* totals, double count, StepNumbers* numbers);
 
-// Copies where *condition holds; `bytes` is a multiple of 4.
+// Copies if *condition is true; `bytes` is a multiple of 4.
 template <typename D>
 TRIREME_EXPORT void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes);
 
-// Writes the scalars of the step with this summary to the state. The step is skipped unless loss and norm are finite and a
-// target counted; the norm is clipped unless clip_norm is 0.
+// Computes the scalars of the step from its summary and writes them to the state. The step is skipped unless its loss and norm
+// are finite and its target weight is not 0. The norm is clipped unless clip_norm is 0.
 void decide_step(const StepSummary& summary, double clip_norm, StepState* state);
 
 // updates[i] += used[i] for each parameter, unless the step is skipped.

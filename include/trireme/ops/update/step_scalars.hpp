@@ -16,14 +16,14 @@ struct StepScalars {
   bool skipped = false;  // weights and state stay as they are
 };
 
-// Pointers to them in the GPU's memory. Null: there is nothing to read.
+// Pointers to numbers of a step in the GPU's memory. Null pointers are not read.
 struct StepOnDevice {
-  const StepScalars* scalars = nullptr;   // multiply the step's learning rate and gradient scale
+  const StepScalars* scalars = nullptr;   // factors of the step's learning rate and gradient scale
   const std::int64_t* updates = nullptr;  // replaces the step's `update`
 };
 
-// Sums of squares of some or all weights of a parameter, and of the update (LAMB) or gradient (LARS) that is compared with
-// them. All fields are doubles, so that ranks can reduce it.
+// Sums of squares of some or all weights of a parameter, and of the update (LAMB) or gradient (LARS) of these weights. All
+// fields are doubles, so that ranks can reduce them.
 struct UpdateSquares {
   double weight = 0;
   double update = 0;

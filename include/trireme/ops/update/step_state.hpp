@@ -11,9 +11,9 @@ namespace ops {
 // The state of an optimizer's steps in a GPU's memory.
 struct StepState {
   StepScalars scalars = {};  // the host writes the learning rate
-  StepScalars clipped = {};  // the same, for gradients that a ClipUpdate has multiplied by their scale: gradient_scale is 1
+  StepScalars clipped = {};  // for gradients that a ClipUpdate has already scaled: gradient_scale is 1
   bool diverged = false;     // the step is skipped because its loss or norm is not finite
-  std::int64_t skipped = 0;  // number of such steps
+  std::int64_t skipped = 0;  // number of steps skipped for this reason
 };
 
 }  // namespace ops

@@ -18,7 +18,7 @@ namespace tokenizers {
 struct Message {
   std::string role;  // "system", "user" or "assistant"
   std::string content;
-  bool learnt = true;  // for the assistant: whether training learns it; the text has it in any case
+  bool learnt = true;  // for the assistant: whether training learns the message; it is in the text in both cases
 };
 
 // The spellings of the tokens that begin and end a text, for example <s> and </s>; transformers' bos_token and eos_token.
@@ -29,7 +29,8 @@ struct TextMarks {
 };
 
 // Reads the marks from tokenizer_config.json, special_tokens_map.json or config.json in `path`, a model's folder or a file in
-// it; otherwise takes common names that the tokenizer has. With Tokenizer::bytes(), texts end with the byte 0.
+// it. For marks that these files lack, takes common tokens that the tokenizer has, such as <s>. With Tokenizer::bytes(), texts
+// end with the byte 0.
 TextMarks text_marks(const Tokenizer& tokenizer, const Location& path);
 
 struct ChatText {
@@ -56,26 +57,27 @@ struct ChatTokens {
 //   plain    the contents in sequence; each answer ends with the end token
 class ChatTemplate {
  public:
-  // Throws Error for an unknown name, and where the tokenizer lacks special tokens of the template; Tokenizer::bytes() spells
-  // them as text.
+  // Throws Error if the name is unknown or the tokenizer lacks special tokens of the template. Tokenizer::bytes() spells
+  // special tokens as text.
   ChatTemplate(std::string_view name, const Tokenizer& tokenizer, const TextMarks& marks);
 
   static std::vector<std::string> names();
   // The name of the template in chat_template.jinja or tokenizer_config.json of `path`, a model's folder or a file in it.
-  // std::nullopt if there is no template or an unknown one. A template is known if its whole text matches, except for white
-  // space and quotes within tags, names of variables, and the part that begins an answer. The results of jinja() are known.
+  // std::nullopt if there is no template or if it is unknown. A template is known if its whole text matches, except for white
+  // space and quotes within tags, names of variables, and the part that begins an answer. Templates that jinja() made are
+  // known.
   static std::optional<std::string> known_in(const Location& path, const Tokenizer& tokenizer);
-  // The file in the folder that has a template, known or not; std::nullopt without one.
+  // The file in the folder that has a template, known or not; std::nullopt if there is none.
   static std::optional<Location> file_in(const Location& path);
 
   // Throws Error for a role that is unknown or out of order.
   ChatText render(std::span<const Message> messages) const;
   // The tokens of the text. alpaca and plain include the tokens that the tokenizer adds around a text. A token is learnt if any
-  // of its bytes is.
+  // of its bytes is learnt.
   ChatTokens encode(std::span<const Message> messages) const;
   // The template in Jinja, for chat_template.jinja of a model's folder. transformers' apply_chat_template then returns the same
-  // text; with add_generation_prompt, also what precedes an answer. For alpaca and plain the text begins with the tokens that
-  // the tokenizer adds before a text, because apply_chat_template adds none.
+  // text; with add_generation_prompt, it adds the beginning of an answer. For alpaca and plain the text begins with the tokens
+  // that the tokenizer adds before a text, because apply_chat_template adds none.
   std::string jinja() const;
 
  private:

@@ -29,9 +29,9 @@ struct DecodeOptions {
 
 struct Encoding {
   std::vector<std::int32_t> tokens;
-  // For each token, its bytes in the text, widened to whole characters; empty for an added token.
+  // For each token, the range of its bytes in the text, widened to whole characters; empty for an added token.
   std::vector<Range> offsets;
-  // For each token, its text in a pair, 0 or 1: BERT's token types.
+  // For each token, the number of its text in a pair, 0 or 1: BERT's token types.
   std::vector<std::int32_t> types;
 };
 
@@ -57,7 +57,7 @@ class Tokenizer {
   // tokenizer has tokens. Throws Error for a number below 0.
   std::string decode(std::span<const std::int32_t> tokens, const DecodeOptions& options = {}) const;
 
-  bool is_of_bytes() const;  // whether it is bytes()
+  bool is_of_bytes() const;  // whether this tokenizer is bytes()
 
   std::int64_t vocabulary_size() const;  // the largest token number + 1
   // The number of a token, spelled as in the tokenizer's file; std::nullopt if there is no such token.

@@ -11,20 +11,21 @@
 namespace trireme TRIREME_EXPORT {
 namespace tokenizers {
 
-// Reads the tokenizer of a model's folder, or one of these files. It takes the first that exists: tokenizer.json (Hugging
-// Face), tokenizer.model (sentencepiece), vocab.txt (BERT), vocab.json and merges.txt (GPT-2). Without tokenizer.json it also
-// reads the folder's added tokens, from added_tokens_decoder in tokenizer_config.json or from added_tokens.json.
+// Reads the tokenizer of a model's folder, or a single tokenizer file. In a folder it takes the first of these files:
+// tokenizer.json (Hugging Face), tokenizer.model (sentencepiece), vocab.txt (BERT), vocab.json and merges.txt (GPT-2). If there
+// is no tokenizer.json, it also reads the folder's added tokens, from added_tokens_decoder in tokenizer_config.json or from
+// added_tokens.json.
 //
 // Supported in tokenizer.json: BPE and WordPiece models, byte-level or with byte fallback; the normalizers BertNormalizer,
 // Lowercase, NFC, NFD, NFKC, NFKD, Prepend, Replace, Sequence; the pre-tokenizers BertPreTokenizer, ByteLevel, Digits,
 // Metaspace, Sequence, Split; the post-processors BertProcessing, ByteLevel, RobertaProcessing, Sequence, TemplateProcessing;
-// the decoders of these. Throws Error with the name of any other kind or option.
+// the decoders that belong to these. For any other kind or option, throws Error with its name.
 Tokenizer read_tokenizer(const Location& path);
 
-// Whether a folder has one of these files. Throws Error where it has only files of unsupported tokenizers.
+// Whether a folder has one of these files. Throws Error if the folder has only files of unsupported tokenizers.
 bool has_tokenizer(const Location& folder);
 
-// Regular expressions of known tokenizers that split text before bytes are merged.
+// Regular expressions with which known tokenizers split text before they merge bytes.
 namespace patterns {
 inline constexpr const char* gpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 // GPT-4's cl100k_base and Llama 3.
@@ -36,7 +37,7 @@ inline constexpr const char* qwen2 =
 
 struct TiktokenOptions {
   std::string pattern = patterns::cl100k;
-  std::map<std::string, std::int32_t> special_tokens = {};  // their numbers
+  std::map<std::string, std::int32_t> special_tokens = {};  // the number of each token
 };
 
 // Reads a tiktoken file: each line has a token in base64 and its number, which is also its rank in merging.
