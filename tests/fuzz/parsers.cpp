@@ -5,16 +5,21 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 
 #include "comm/tcp/frame_rules.hpp"
 #include "data/images/decode_picture.hpp"
+#include "data/tar_files.hpp"
 #include "fuzz/inputs.hpp"
 #include "fuzz/model_parsers.hpp"
+#include "temporary_folder.hpp"
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/log.hpp"
 #include "trireme/data/images/cifar10.hpp"
 #include "trireme/data/images/mnist.hpp"
+#include "trireme/data/shards/tar_shards.hpp"
 #include "trireme/data/tables/read_csv.hpp"
 #include "trireme/data/tables/read_npy.hpp"
 #include "trireme/data/text/token_dataset.hpp"
@@ -243,6 +248,61 @@ std::vector<std::string> array_seeds() {
           file("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 5), }\n", 0)};
 }
 
+void read_samples(const data::TarShards& shards, std::size_t bytes) {
+  std::size_t total = 0;
+  for (std::int64_t index = 0; index < shards.size(); ++index) {
+    answer([&] {
+      const data::TarSample sample = shards.at(index);
+      check(!sample.key.empty() && !sample.fields.empty(), "a sample has nothing");
+      for (const data::TarField& field : sample.fields) {
+        total += field.bytes.size() + 512;
+        check(std::ranges::count(field.text(), 'x') <= std::ssize(field.bytes), "bytes that are not there");
+      }
+    });
+  }
+  check(total <= bytes, "samples are larger than their archive");
+}
+
+void read_archive(Bytes bytes) {
+  answer([&] {
+    const MemoryFile content(bytes);
+    read_samples(data::TarShards({content.path()}), bytes.size());
+  });
+}
+
+std::string archive_of_two() {
+  const auto file = [](std::string_view name, std::uint64_t size, char type = '0') {
+    return tests::TarHeader{.name = std::string(name), .size = size, .type = type}.bytes() +
+           tests::padded(std::string(size, 'x'));
+  };
+  return file("a/1.jpg", 3) + file("a/1.cls", 0) + file("b.txt", 600) + tests::tar_mark;
+}
+
+std::vector<std::string> archive_seeds() {
+  const std::string records = tests::pax_record("path", "c.d") + tests::pax_record("size", "3");
+  return {archive_of_two(),
+          tests::tar_member({.name = "x", .type = 'x'}, records) + tests::tar_file("e.f", "xyz") + tests::tar_mark,
+          tests::tar_member({.name = "long", .type = 'L'}, "g.h") + tests::tar_file("e.f", "xyz") + tests::tar_mark};
+}
+
+// The index of an archive that stays.
+void read_archive_index(Bytes bytes) {
+  static const tests::TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "x.tar";
+  const std::string archive = archive_of_two();
+  if (!std::filesystem::exists(path)) tests::write_text(path, archive);
+  tests::write_text(path.native() + ".index", text_of(bytes));
+  set_log_level(Severity::error);  // an index that is not used is worth a line
+  answer([&] { read_samples(data::TarShards({path}), archive.size()); });
+}
+
+std::vector<std::string> archive_index_seeds() {
+  const tests::TemporaryFolder folder;
+  tests::write_text(folder.path() / "x.tar", archive_of_two());
+  data::TarShards({folder.path() / "x.tar"}).write_index();
+  return {open_file(folder.path() / "x.tar.index")->content()};
+}
+
 std::string from_hexadecimal(std::string_view digits) {
   std::string bytes;
   for (std::size_t at = 0; at + 1 < digits.size(); at += 2) {
@@ -323,6 +383,8 @@ constexpr std::array parsers_of_data{Parser{"safetensors", read_tensors, safeten
                                      Parser{"table", read_table, table_seeds},
                                      Parser{"picture", read_picture, picture_seeds},
                                      Parser{"array", read_array, array_seeds},
+                                     Parser{"archive", read_archive, archive_seeds},
+                                     Parser{"archive_index", read_archive_index, archive_index_seeds},
                                      Parser{"frames", read_frames, frame_seeds}};
 
 }  // namespace
