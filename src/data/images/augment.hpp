@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "data/images/image_content.hpp"
 #include "data/images/image_transforms.hpp"
 #include "trireme/data/images/augmentation.hpp"
 
@@ -10,7 +11,10 @@ namespace trireme::data {
 
 void check(const Augmentation& augmentation, const ImageShape& shape);
 
-// The bytes of sample number `sample` as values in [0, 1], changed as is drawn for it.
+// The box that is drawn for sample number `sample`; the rule refers to the augmentation.
+BoxRule crop_rule(const Augmentation& augmentation, std::uint64_t seed, std::int64_t sample);
+
+// The bytes of sample number `sample`, of its box, as values in [0, 1], changed as is drawn for it.
 void read_augmented(std::span<const std::uint8_t> bytes, const Augmentation& augmentation, std::uint64_t seed,
                     std::int64_t sample, Image into);
 

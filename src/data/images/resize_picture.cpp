@@ -117,6 +117,18 @@ Picture resized(Picture picture, std::int64_t height, std::int64_t width, Resamp
   return picture;
 }
 
+std::vector<std::uint8_t> resized_box(std::span<const std::uint8_t> pixels, const ImageShape& shape, const Box& box,
+                                      std::int64_t height, std::int64_t width) {
+  Picture part{.shape = {.height = box.height, .width = box.width, .channels = shape.channels}, .pixels = {}};
+  part.pixels.reserve(static_cast<std::size_t>(part.shape.numel()));
+  for (std::int64_t y = box.top; y < box.top + box.height; ++y) {
+    const auto line = pixels.subspan(static_cast<std::size_t>((y * shape.width + box.left) * shape.channels),
+                                     static_cast<std::size_t>(box.width * shape.channels));
+    part.pixels.insert(part.pixels.end(), line.begin(), line.end());
+  }
+  return resized(std::move(part), height, width).pixels;
+}
+
 Picture centre_of(const Picture& picture, std::int64_t height, std::int64_t width) {
   const ImageShape& shape = picture.shape;
   Picture centre{.shape = {.height = height, .width = width, .channels = shape.channels}, .pixels = {}};
