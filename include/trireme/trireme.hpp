@@ -72,6 +72,7 @@
 #include "trireme/data/loaders/tar_images.hpp"
 #include "trireme/data/loaders/token_windows.hpp"
 #include "trireme/data/loaders/window_loader.hpp"
+#include "trireme/data/shards/json_lines.hpp"
 #include "trireme/data/shards/tar_shards.hpp"
 #include "trireme/data/sources/batch_share.hpp"
 #include "trireme/data/sources/locations_of.hpp"

@@ -19,6 +19,7 @@
 #include "trireme/core/log.hpp"
 #include "trireme/data/images/cifar10.hpp"
 #include "trireme/data/images/mnist.hpp"
+#include "trireme/data/shards/json_lines.hpp"
 #include "trireme/data/shards/tar_shards.hpp"
 #include "trireme/data/tables/read_csv.hpp"
 #include "trireme/data/tables/read_npy.hpp"
@@ -303,6 +304,27 @@ std::vector<std::string> archive_index_seeds() {
   return {open_file(folder.path() / "x.tar.index")->content()};
 }
 
+void read_lines(Bytes bytes) {
+  answer([&] {
+    const MemoryFile content(bytes);
+    const data::JsonLines lines({content.path()});
+    std::size_t total = 0;
+    for (std::int64_t index = 0; index < lines.size(); ++index) {
+      const data::TextLine line = lines.at(index);
+      check(!line.text.empty() && line.text.find('\n') == line.text.npos, "a line is none");
+      total += line.text.size();
+      answer([&] { data::text_of(line, "text"); });
+    }
+    check(total <= bytes.size(), "lines are longer than their file");
+  });
+}
+
+std::vector<std::string> line_seeds() {
+  std::string lines = "\xef\xbb\xbf{\"text\": \"a\\n\"}\r\n\n";
+  for (int line = 0; line < 20; ++line) lines += fmt::format("{{\"text\": \"{}\"}}\n", line);
+  return {lines, "\n \n\r\n", "{\"text\": [1]}\n{"};
+}
+
 std::string from_hexadecimal(std::string_view digits) {
   std::string bytes;
   for (std::size_t at = 0; at + 1 < digits.size(); at += 2) {
@@ -385,6 +407,7 @@ constexpr std::array parsers_of_data{Parser{"safetensors", read_tensors, safeten
                                      Parser{"array", read_array, array_seeds},
                                      Parser{"archive", read_archive, archive_seeds},
                                      Parser{"archive_index", read_archive_index, archive_index_seeds},
+                                     Parser{"lines", read_lines, line_seeds},
                                      Parser{"frames", read_frames, frame_seeds}};
 
 }  // namespace

@@ -11,13 +11,9 @@
 #include "data/shards/tar_reader.hpp"
 #include "data/sources/ranged_file.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/data/sources/dataset.hpp"
-#include "trireme/files/file_content.hpp"
 
 namespace trireme::data {
 namespace {
-
-constexpr std::string_view tar_kind = "samples of a tar archive";
 
 std::string in_small_letters(std::string_view text) {
   std::string small(text);
@@ -74,22 +70,6 @@ ShardIndex index_of_archive(const RangedFile& file, const Location& shard) {
   return index;
 }
 
-struct IndexedShard {
-  ShardIndex index;
-  std::uint64_t bytes = 0;
-  std::uint64_t digest = 0;
-  bool is_stored = false;  // the index was read from its file
-};
-
-IndexedShard indexed(const Location& shard) {
-  const RangedFile file(shard);
-  IndexedShard result{.index = {}, .bytes = file.size(), .digest = digest_of_ends(file)};
-  std::optional<ShardIndex> stored = read_index(shard, file, tar_kind, result.digest);
-  result.is_stored = stored && std::cmp_equal(stored->offsets.size(), stored->count + 1);
-  result.index = result.is_stored ? *std::move(stored) : index_of_archive(file, shard);
-  return result;
-}
-
 }  // namespace
 
 const TarField* TarSample::find(std::string_view extension) const {
@@ -108,81 +88,52 @@ const TarField& TarSample::at(std::string_view extension) const {
                .hint = "the files of a sample follow each other in the archive, as of tar --sort=name"});
 }
 
-struct TarShards::State {
-  explicit State(std::vector<Location> locations) : files(std::move(locations)), shards(files.locations().size()) {}
-
-  OpenFiles files;
-  std::vector<IndexedShard> shards;
-  std::vector<std::int64_t> first{0};  // sample of each shard, and how many there are
+struct TarShards::State : IndexedShards {
+  State(std::vector<Location> locations, int workers)
+      : IndexedShards(
+            std::move(locations), workers, "samples of a tar archive", [](std::int64_t count) { return count + 1; },
+            index_of_archive) {}
 };
 
-TarShards::TarShards(std::vector<Location> shards, const TarOptions& options) {
-  require(!shards.empty(), "no shards are named");
-  const auto state = std::make_shared<State>(std::move(shards));
-  for_each_item(std::ssize(state->shards), options.workers, [&](std::int64_t shard) {
-    const auto at = static_cast<std::size_t>(shard);
-    state->shards[at] = indexed(state->files.locations()[at]);
-  });
-  for (const IndexedShard& shard : state->shards) state->first.push_back(state->first.back() + shard.index.count);
-  state_ = state;
-}
+TarShards::TarShards(std::vector<Location> shards, const TarOptions& options)
+    : state_(std::make_shared<const State>(std::move(shards), options.workers)) {}
 
-std::int64_t TarShards::size() const { return state_->first.back(); }
+std::int64_t TarShards::size() const { return state_->size(); }
 
 const std::vector<Location>& TarShards::shards() const { return state_->files.locations(); }
 
 TarSample TarShards::at(std::int64_t index) const {
-  require(index >= 0 && index < size(), "sample {} does not exist among {}", index, size());
-  const auto after = std::ranges::upper_bound(state_->first, index);
-  const auto number = static_cast<std::size_t>(after - state_->first.begin() - 1);
-  const IndexedShard& shard = state_->shards[number];
+  const auto [number, place] = state_->place_of(index);
+  const std::vector<std::int64_t>& offsets = state_->shards[number].index.offsets;
+  const auto begin = static_cast<std::uint64_t>(offsets[static_cast<std::size_t>(place)]);
+  const auto end = static_cast<std::uint64_t>(offsets[static_cast<std::size_t>(place) + 1]);
   const Location& location = shards()[number];
-  const auto place = static_cast<std::size_t>(index - state_->first[number]);
-  const auto begin = static_cast<std::uint64_t>(shard.index.offsets[place]);
-  const auto end = static_cast<std::uint64_t>(shard.index.offsets[place + 1]);
-  const std::shared_ptr<const RangedFile> file = state_->files.file(number);
-  const auto refuse_other = [&](std::uint64_t byte) {
-    throw Error(
-        {.code = ErrorCode::corrupt_file,
-         .message = fmt::format("byte {}: the archive is not the one that was looked through", byte),
-         .path = location.string(),
-         .hint = fmt::format("archives may not change while they are read; remove {} and begin again", index_of(location))});
-  };
-  if (file->size() != shard.bytes) refuse_other(std::min(file->size(), shard.bytes));
-  TarSample sample{.key = {}, .memory = file->range(begin, static_cast<std::size_t>(end - begin)), .shard = location};
+  TarSample sample{
+      .key = {}, .memory = state_->open(number)->range(begin, static_cast<std::size_t>(end - begin)), .shard = location};
   const auto bytes = [&](std::uint64_t first, std::uint64_t count) {
     return std::span(sample.memory.get() + (first - begin), static_cast<std::size_t>(count));
   };
   TarReader reader(bytes, location, begin, end);
   while (reader.position() != end) {
     const std::optional<TarMember> member = reader.next();
-    if (!member) refuse_other(reader.position());
+    if (!member) refuse_other_shard(location, reader.position());
     const std::optional<TarFieldName> name = name_in_sample(*member, reader);
     if (!name) continue;
     if (sample.fields.empty()) sample.key = name->key;
-    if (name->key != sample.key) refuse_other(member->begin);
+    if (name->key != sample.key) refuse_other_shard(location, member->begin);
     std::string extension = in_small_letters(name->extension);
     if (sample.find(extension) != nullptr) refuse_repeated(*member, reader);
     sample.fields.push_back({.extension = std::move(extension), .bytes = bytes(member->data, member->size)});
   }
-  if (sample.fields.empty()) refuse_other(begin);
+  if (sample.fields.empty()) refuse_other_shard(location, begin);
   return sample;
 }
 
-void TarShards::write_index() const {
-  for (std::size_t shard = 0; shard < state_->shards.size(); ++shard) {
-    const IndexedShard& one = state_->shards[shard];
-    if (!one.is_stored) data::write_index(shards()[shard], one.index, tar_kind, one.digest);
-  }
-}
+void TarShards::write_index() const { state_->write_index(); }
 
 std::string content_of(const TarShards& shards) {
-  std::uint64_t sum = 0;
-  for (const IndexedShard& shard : shards.state_->shards) {
-    sum = 31 * sum + shard.digest;
-    sum = 31 * sum + digest_of_bytes(std::as_bytes(std::span(shard.index.offsets)));
-  }
-  return fmt::format("{} samples in {} tar archives, digest {:016x}", shards.size(), shards.shards().size(), sum);
+  return fmt::format("{} samples in {} tar archives, digest {:016x}", shards.size(), shards.shards().size(),
+                     shards.state_->digest());
 }
 
 }  // namespace trireme::data
