@@ -1,5 +1,7 @@
-// Samples a second of tar archives, in their order and shuffled, beside copying the archives' bytes.
+// Samples a second of tar archives, in their order and shuffled, beside copying the archives' bytes; and their images, decoded,
+// cropped at random and normalized.
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -8,6 +10,8 @@
 
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
+#include "trireme/data/loaders/image_loader.hpp"
+#include "trireme/data/loaders/tar_images.hpp"
 #include "trireme/data/shards/tar_shards.hpp"
 #include "trireme/data/sources/locations_of.hpp"
 #include "trireme/data/sources/permutation.hpp"
@@ -64,14 +68,31 @@ std::uint64_t digest_of(const data::TarShards& shards) {
   return digest;
 }
 
+// Images a second, by one thread.
+double images_per_second(const data::TarShards& shards, std::int64_t extent) {
+  omp_set_num_threads(1);
+  const auto images = data::tar_images(shards, {.images = {.height = extent, .width = extent, .classes = 1000}});
+  const data::ImageLoader loader(images,
+                                 {.batch = {.batch_size = 32},
+                                  .order = data::ImageOrder::sequential,
+                                  .normalization = {.mean = {0.485F, 0.456F, 0.406F}, .std = {0.229F, 0.224F, 0.225F}},
+                                  .augmentation = {.random_resized_crop = data::RandomResizedCrop{}, .horizontal_flip = true}});
+  const double seconds = seconds_of([&] {
+    for (std::int64_t step = 0; step < loader.steps_per_epoch(); ++step) loader.load(step);
+  });
+  return static_cast<double>(images.count()) / seconds;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::string pattern, json;
   int rounds = 5;
+  std::int64_t extent = 0;
   CommandLine command("Reads all samples of tar archives, by one thread, in turn with copying the archives' bytes.");
   command.option("--data", pattern, "a pattern of archives, as train-{000..099}.tar");
   command.option("--rounds", rounds, "times that all are read");
+  command.option("--images", extent, "decode and augment images to so many pixels each way; 0: don't", not_negative);
   command.option("--json", json, "write the figures here");
   command.require("--data");
   if (const auto code = command.parse(argc, argv)) return *code;
@@ -99,7 +120,10 @@ int main(int argc, char** argv) {
              gigabytes / median(in_order), median(of_floor));
   fmt::print("shuffled       {:8.0f} samples/s {:6.2f} GB/s   {:.2f} times as long as copying\n", samples / median(shuffled),
              gigabytes / median(shuffled), median(of_shuffled));
-  write_json(json, {{"samples", shards.size()},
+  const double images = extent > 0 ? images_per_second(shards, extent) : 0;
+  if (extent > 0) fmt::print("images         {:8.0f} images/s\n", images);
+  write_json(json, {{"images_per_second", images},
+                    {"samples", shards.size()},
                     {"bytes", bytes},
                     {"digest", digest_of(shards)},
                     {"looked_through_seconds", median(opened)},
