@@ -10,6 +10,7 @@
 
 #include "comm/tcp/frame_rules.hpp"
 #include "data/images/decode_picture.hpp"
+#include "data/npz_files.hpp"
 #include "data/tar_files.hpp"
 #include "fuzz/inputs.hpp"
 #include "fuzz/model_parsers.hpp"
@@ -21,6 +22,7 @@
 #include "trireme/data/images/mnist.hpp"
 #include "trireme/data/shards/json_lines.hpp"
 #include "trireme/data/shards/tar_shards.hpp"
+#include "trireme/data/tables/npy_rows.hpp"
 #include "trireme/data/tables/read_csv.hpp"
 #include "trireme/data/tables/read_npy.hpp"
 #include "trireme/data/text/token_dataset.hpp"
@@ -238,6 +240,20 @@ void read_array(Bytes bytes) {
   read(std::int32_t());
 }
 
+void read_arrays(Bytes bytes) {
+  answer([&] {
+    const MemoryFile content(bytes);
+    const data::NpyRows<float> rows(content.path(), "x");
+    check(rows.size() * rows.row_shape().numel() < std::ssize(bytes), "an array has more elements than bytes");
+    for (std::int64_t row = 0; row < std::min<std::int64_t>(rows.size(), 100); ++row) answer([&] { rows.at(row); });
+  });
+}
+
+std::vector<std::string> arrays_seeds() {
+  const std::string x = tests::npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", std::string(24, 'x'));
+  return {tests::npz_file({{"x", x}}), tests::npz_file({{"y", ""}, {"x", x}}, true)};
+}
+
 std::vector<std::string> array_seeds() {
   const auto file = [](std::string_view header, std::size_t data) {
     return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(header.size()) + '\0' + std::string(header) +
@@ -405,6 +421,7 @@ constexpr std::array parsers_of_data{Parser{"safetensors", read_tensors, safeten
                                      Parser{"table", read_table, table_seeds},
                                      Parser{"picture", read_picture, picture_seeds},
                                      Parser{"array", read_array, array_seeds},
+                                     Parser{"arrays", read_arrays, arrays_seeds},
                                      Parser{"archive", read_archive, archive_seeds},
                                      Parser{"archive_index", read_archive_index, archive_index_seeds},
                                      Parser{"lines", read_lines, line_seeds},
