@@ -226,6 +226,10 @@ void read_picture(Bytes bytes) {
       check(picture.shape.channels == 1 || picture.shape.channels == 3, "a picture has alpha");
     }
   });
+  answer([&] {
+    const data::Picture picture = data::decode_reduced(bytes, "picture", [](const data::ImageShape&) { return 8; });
+    check(std::ssize(picture.pixels) == picture.shape.numel(), "a picture has other extents than pixels");
+  });
 }
 
 void read_array(Bytes bytes) {

@@ -1,12 +1,16 @@
 #include "trireme/data/images/image_dataset.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
+#include <mutex>
 #include <utility>
 
 #include "data/images/decode_picture.hpp"
 #include "data/images/image_content.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/data/sources/dataset.hpp"
 #include "trireme/files/file_content.hpp"
 
 namespace trireme::data {
@@ -51,12 +55,22 @@ using Histogram = std::array<std::int64_t, 256>;  // how often each value occurs
 std::vector<Histogram> histograms_of(const ImageDataset& dataset) {
   const auto channels = static_cast<std::size_t>(dataset.shape().channels);
   std::vector<Histogram> histograms(channels, Histogram{});
-  for (std::int64_t index = 0; index < dataset.count(); ++index) {
-    const ImagePixels image = dataset.image(index);
-    for (std::size_t first = 0; first < image.size(); first += channels) {
-      for (std::size_t channel = 0; channel < channels; ++channel) ++histograms[channel][image[first + channel]];
+  constexpr std::int64_t piece = 256;  // images that a thread counts before it adds to what all have
+  std::mutex mutex;
+  for_each_item((dataset.count() + piece - 1) / piece, 0, [&](std::int64_t number) {
+    std::vector<Histogram> counted(channels, Histogram{});
+    const std::int64_t end = std::min(dataset.count(), (number + 1) * piece);
+    for (std::int64_t index = number * piece; index < end; ++index) {
+      const ImagePixels image = dataset.image(index);
+      for (std::size_t first = 0; first < image.size(); first += channels) {
+        for (std::size_t channel = 0; channel < channels; ++channel) ++counted[channel][image[first + channel]];
+      }
     }
-  }
+    const std::scoped_lock lock(mutex);
+    for (std::size_t channel = 0; channel < channels; ++channel) {
+      std::ranges::transform(counted[channel], histograms[channel], histograms[channel].begin(), std::plus());
+    }
+  });
   return histograms;
 }
 

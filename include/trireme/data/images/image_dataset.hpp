@@ -84,8 +84,8 @@ struct Normalization {
   std::vector<float> std = {};   // [channels]
 };
 
-// The mean and standard deviation of each channel over all pixels of all images. No images, and a channel that is the same in
-// all pixels, are errors.
+// The mean and standard deviation of each channel over all pixels of all images, which all threads of this rank read. No
+// images, and a channel that is the same in all pixels, are errors.
 Normalization normalization_of(const ImageDataset& dataset);
 
 // In words that differ where the content does: the number, the shape, and a digest of pixels and labels.
