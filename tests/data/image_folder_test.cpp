@@ -208,7 +208,8 @@ TEST_CASE("of resized images the centre is taken") {
     const ImageFolderOptions options{.height = height, .width = width, .channels = 1, .resizing = resizing};
     const auto images = read_image_folder(folder.path(), options).images;
     CHECK(images.shape() == ImageShape{.height = height, .width = width, .channels = 1});
-    return std::vector<std::uint8_t>(images.image(0).begin(), images.image(0).end());
+    const ImagePixels image = images.image(0);
+    return std::vector<std::uint8_t>(image.begin(), image.end());
   };
   using Pixels = std::vector<std::uint8_t>;
   CHECK(read(1, 2, {.height = 3, .width = 6}) == Pixels{8, 9});

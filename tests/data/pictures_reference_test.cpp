@@ -1,15 +1,19 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "catch.hpp"
 #include "data/image_files.hpp"
+#include "data/images/decode_picture.hpp"
 #include "fixtures.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/data/images/encoded_images.hpp"
 #include "trireme/data/images/read_image_folder.hpp"
+#include "trireme/data/loaders/image_loader.hpp"
 
 using namespace trireme;
 using namespace trireme::data;
@@ -108,6 +112,47 @@ TEST_CASE("pictures of absurd extents are refused before memory is asked for") {
   REQUIRE(at != jpeg.end());
   std::fill(at + 5, at + 9, std::uint8_t{0xfd});
   CHECK_THAT(error_of(jpeg), ContainsSubstring("65021 x 65021 pixels is too large") && ContainsSubstring("at most 178956970"));
+}
+
+TEST_CASE("a JPEG image that becomes small is decoded to fewer pixels, and looks the same") {
+  for (const char* name : {"baseline.jpg", "progressive.jpg", "grey.jpg", "full_colours.jpg"}) {
+    CAPTURE(name);
+    const Bytes bytes = picture(name);
+    const ImageShape stored = decode_picture(bytes, name).shape;
+    const auto batch_of = [&](EncodedImageOptions options, int divisor, const Augmentation& augmentation) {
+      options.height = stored.height / divisor;
+      options.width = stored.width / divisor;
+      options.classes = 1;
+      const auto images = encoded_images(
+          8, options, [&](std::int64_t) -> EncodedImage { return {.bytes = std::as_bytes(std::span(bytes)), .name = name}; },
+          name);
+      return ImageLoader(images, {.batch = {.batch_size = 8}, .augmentation = augmentation}).load(0).images;
+    };
+    // The mean of how far values are from those of an image that is decoded as a whole.
+    const auto difference = [&](const EncodedImageOptions& options, int divisor, const Augmentation& augmentation) {
+      const auto exact = batch_of({.reduced = false}, divisor, augmentation), other = batch_of(options, divisor, augmentation);
+      double sum = 0;
+      for (std::int64_t i = 0; i < exact.numel(); ++i) sum += std::abs(exact.data()[i] - other.data()[i]);
+      return sum / static_cast<double>(exact.numel());
+    };
+    CHECK(difference({}, 1, {}) == 0);
+    CHECK(difference({}, 3, {}) == 0);
+    for (const int divisor : {4, 5, 8}) {
+      CAPTURE(divisor);
+      const double of_nearest = difference({.resizing = {.resampling = Resampling::nearest}, .reduced = false}, divisor, {});
+      const double of_reduced = difference({}, divisor, {});
+      CHECK(of_reduced > 0);
+      CHECK(of_reduced < of_nearest / 2);
+      CHECK(difference({}, divisor, {.random_resized_crop = RandomResizedCrop{.scale = {0.9, 1}}}) < of_nearest / 2);
+    }
+    const auto cut = encoded_images(
+        1, {.height = 2, .width = 2, .classes = 1},
+        [&](std::int64_t) -> EncodedImage {
+          return {.bytes = std::as_bytes(std::span(bytes).first(bytes.size() / 2)), .name = name};
+        },
+        name);
+    CHECK_THROWS_WITH(cut.image(0), ContainsSubstring("damaged") && ContainsSubstring(name));
+  }
 }
 
 TEST_CASE("photographs are read") {

@@ -45,6 +45,12 @@ Bytes random_bytes(std::int64_t count) {
   return bytes;
 }
 
+// An image, as a loader reads it.
+void read_cropped(const Bytes& bytes, const Augmentation& augmentation, std::int64_t sample, Image into) {
+  const ImageDataset one(into.shape, bytes, {0}, 1);
+  read_augmented(read_pixels(one, 0, crop_rule(augmentation, 7, sample)).pixels, augmentation, 7, sample, into);
+}
+
 Floats erased(const RandomErasing& erasing, const ImageShape& shape, std::int64_t sample) {
   Floats values(static_cast<std::size_t>(shape.numel()), 0.5f);
   erase_box(erasing, 7, sample, Image{.pixels = values, .shape = shape});
@@ -121,14 +127,14 @@ TEST_CASE("a crop is resized to the whole image, before all else") {
     Floats expected;
     for (const std::uint8_t byte : resized(part, 7, 9).pixels) expected.push_back(static_cast<float>(byte) / 255);
     Floats got(bytes.size());
-    read_augmented(bytes, augmentation, 7, sample, Image{.pixels = got, .shape = shape});
+    read_cropped(bytes, augmentation, sample, Image{.pixels = got, .shape = shape});
     CHECK(got == expected);
     seen.insert(got);
 
     Augmentation flipped = augmentation;
     flipped.horizontal_flip = true;
     Floats other(bytes.size());
-    read_augmented(bytes, flipped, 7, sample, Image{.pixels = other, .shape = shape});
+    read_cropped(bytes, flipped, sample, Image{.pixels = other, .shape = shape});
     flip_horizontally(Image{.pixels = expected, .shape = shape});
     CHECK((other == got || other == expected));
   }
@@ -142,7 +148,7 @@ TEST_CASE("a crop of the whole image changes nothing") {
   for (const std::uint8_t byte : bytes) expected.push_back(static_cast<float>(byte) / 255);
   Floats got(bytes.size());
   const Augmentation augmentation{.random_resized_crop = RandomResizedCrop{.scale = {1, 1}, .ratio = {1, 1}}};
-  read_augmented(bytes, augmentation, 7, 3, Image{.pixels = got, .shape = shape});
+  read_cropped(bytes, augmentation, 3, Image{.pixels = got, .shape = shape});
   CHECK(got == expected);
 }
 

@@ -5,17 +5,25 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 
 #include "comm/tcp/frame_rules.hpp"
 #include "data/images/decode_picture.hpp"
+#include "data/npz_files.hpp"
+#include "data/tar_files.hpp"
 #include "fuzz/inputs.hpp"
 #include "fuzz/model_parsers.hpp"
 #include "fuzz/remote_parsers.hpp"
+#include "temporary_folder.hpp"
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/log.hpp"
 #include "trireme/data/images/cifar10.hpp"
 #include "trireme/data/images/mnist.hpp"
+#include "trireme/data/shards/json_lines.hpp"
+#include "trireme/data/shards/tar_shards.hpp"
+#include "trireme/data/tables/npy_rows.hpp"
 #include "trireme/data/tables/read_csv.hpp"
 #include "trireme/data/tables/read_npy.hpp"
 #include "trireme/data/text/token_dataset.hpp"
@@ -219,6 +227,10 @@ void read_picture(Bytes bytes) {
       check(picture.shape.channels == 1 || picture.shape.channels == 3, "a picture has alpha");
     }
   });
+  answer([&] {
+    const data::Picture picture = data::decode_reduced(bytes, "picture", [](const data::ImageShape&) { return 8; });
+    check(std::ssize(picture.pixels) == picture.shape.numel(), "a picture has other extents than pixels");
+  });
 }
 
 void read_array(Bytes bytes) {
@@ -233,6 +245,20 @@ void read_array(Bytes bytes) {
   read(std::int32_t());
 }
 
+void read_arrays(Bytes bytes) {
+  answer([&] {
+    const MemoryFile content(bytes);
+    const data::NpyRows<float> rows(content.path(), "x");
+    check(rows.size() * rows.row_shape().numel() < std::ssize(bytes), "an array has more elements than bytes");
+    for (std::int64_t row = 0; row < std::min<std::int64_t>(rows.size(), 100); ++row) answer([&] { rows.at(row); });
+  });
+}
+
+std::vector<std::string> arrays_seeds() {
+  const std::string x = tests::npy_file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", std::string(24, 'x'));
+  return {tests::npz_file({{"x", x}}), tests::npz_file({{"y", ""}, {"x", x}}, true)};
+}
+
 std::vector<std::string> array_seeds() {
   const auto file = [](std::string_view header, std::size_t data) {
     return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(header.size()) + '\0' + std::string(header) +
@@ -242,6 +268,82 @@ std::vector<std::string> array_seeds() {
           file("{'descr': '>i8', 'fortran_order': True, 'shape': (3, 1, 2), }\n", 48),
           file("{'descr': '|b1', 'fortran_order': False, 'shape': (), }\n", 1),
           file("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 5), }\n", 0)};
+}
+
+void read_samples(const data::TarShards& shards, std::size_t bytes) {
+  std::size_t total = 0;
+  for (std::int64_t index = 0; index < shards.size(); ++index) {
+    answer([&] {
+      const data::TarSample sample = shards.at(index);
+      check(!sample.key.empty() && !sample.fields.empty(), "a sample has nothing");
+      for (const data::TarField& field : sample.fields) {
+        total += field.bytes.size() + 512;
+        check(std::ranges::count(field.text(), 'x') <= std::ssize(field.bytes), "bytes that are not there");
+      }
+    });
+  }
+  check(total <= bytes, "samples are larger than their archive");
+}
+
+void read_archive(Bytes bytes) {
+  answer([&] {
+    const MemoryFile content(bytes);
+    read_samples(data::TarShards({content.path()}), bytes.size());
+  });
+}
+
+std::string archive_of_two() {
+  const auto file = [](std::string_view name, std::uint64_t size, char type = '0') {
+    return tests::TarHeader{.name = std::string(name), .size = size, .type = type}.bytes() +
+           tests::padded(std::string(size, 'x'));
+  };
+  return file("a/1.jpg", 3) + file("a/1.cls", 0) + file("b.txt", 600) + tests::tar_mark;
+}
+
+std::vector<std::string> archive_seeds() {
+  const std::string records = tests::pax_record("path", "c.d") + tests::pax_record("size", "3");
+  return {archive_of_two(),
+          tests::tar_member({.name = "x", .type = 'x'}, records) + tests::tar_file("e.f", "xyz") + tests::tar_mark,
+          tests::tar_member({.name = "long", .type = 'L'}, "g.h") + tests::tar_file("e.f", "xyz") + tests::tar_mark};
+}
+
+// The index of an archive that stays.
+void read_archive_index(Bytes bytes) {
+  static const tests::TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "x.tar";
+  const std::string archive = archive_of_two();
+  if (!std::filesystem::exists(path)) tests::write_text(path, archive);
+  tests::write_text(path.native() + ".index", text_of(bytes));
+  set_log_level(Severity::error);  // an index that is not used is worth a line
+  answer([&] { read_samples(data::TarShards({path}), archive.size()); });
+}
+
+std::vector<std::string> archive_index_seeds() {
+  const tests::TemporaryFolder folder;
+  tests::write_text(folder.path() / "x.tar", archive_of_two());
+  data::TarShards({folder.path() / "x.tar"}).write_index();
+  return {open_file(folder.path() / "x.tar.index")->content()};
+}
+
+void read_lines(Bytes bytes) {
+  answer([&] {
+    const MemoryFile content(bytes);
+    const data::JsonLines lines({content.path()});
+    std::size_t total = 0;
+    for (std::int64_t index = 0; index < lines.size(); ++index) {
+      const data::TextLine line = lines.at(index);
+      check(!line.text.empty() && line.text.find('\n') == line.text.npos, "a line is none");
+      total += line.text.size();
+      answer([&] { data::text_of(line, "text"); });
+    }
+    check(total <= bytes.size(), "lines are longer than their file");
+  });
+}
+
+std::vector<std::string> line_seeds() {
+  std::string lines = "\xef\xbb\xbf{\"text\": \"a\\n\"}\r\n\n";
+  for (int line = 0; line < 20; ++line) lines += fmt::format("{{\"text\": \"{}\"}}\n", line);
+  return {lines, "\n \n\r\n", "{\"text\": [1]}\n{"};
 }
 
 std::string from_hexadecimal(std::string_view digits) {
@@ -324,6 +426,10 @@ constexpr std::array parsers_of_data{Parser{"safetensors", read_tensors, safeten
                                      Parser{"table", read_table, table_seeds},
                                      Parser{"picture", read_picture, picture_seeds},
                                      Parser{"array", read_array, array_seeds},
+                                     Parser{"arrays", read_arrays, arrays_seeds},
+                                     Parser{"archive", read_archive, archive_seeds},
+                                     Parser{"archive_index", read_archive_index, archive_index_seeds},
+                                     Parser{"lines", read_lines, line_seeds},
                                      Parser{"frames", read_frames, frame_seeds}};
 
 }  // namespace

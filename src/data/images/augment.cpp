@@ -5,7 +5,6 @@
 #include <cmath>
 #include <vector>
 
-#include "data/images/decode_picture.hpp"
 #include "data/images/mix.hpp"
 #include "data/images/rand_augment.hpp"
 #include "data/images/random_boxes.hpp"
@@ -53,18 +52,6 @@ void adjust_colours(Image image, const Augmentation& augmentation, std::uint64_t
   }
 }
 
-// A box of the image, resized to the image's size.
-std::vector<std::uint8_t> resized_box(std::span<const std::uint8_t> bytes, const ImageShape& shape, const Box& box) {
-  Picture part{.shape = {.height = box.height, .width = box.width, .channels = shape.channels}, .pixels = {}};
-  part.pixels.reserve(static_cast<std::size_t>(part.shape.numel()));
-  for (std::int64_t y = box.top; y < box.top + box.height; ++y) {
-    const auto line = bytes.subspan(static_cast<std::size_t>((y * shape.width + box.left) * shape.channels),
-                                    static_cast<std::size_t>(box.width * shape.channels));
-    part.pixels.insert(part.pixels.end(), line.begin(), line.end());
-  }
-  return resized(std::move(part), shape.height, shape.width).pixels;
-}
-
 }  // namespace
 
 void check(const Augmentation& augmentation, const ImageShape& shape) {
@@ -99,16 +86,18 @@ void check(const Augmentation& augmentation, const ImageShape& shape) {
           "the mix_probability {} does not lie in [0, 1]", augmentation.mix_probability);
 }
 
+BoxRule crop_rule(const Augmentation& augmentation, std::uint64_t seed, std::int64_t sample) {
+  if (!augmentation.random_resized_crop) return {};
+  return [&crop = *augmentation.random_resized_crop, seed, sample](const ImageShape& shape) {
+    return crop_box(crop, shape, seed, sample);
+  };
+}
+
 void read_augmented(std::span<const std::uint8_t> bytes, const Augmentation& augmentation, std::uint64_t seed,
                     std::int64_t sample, Image into) {
   const Draws draws(seed, augmentation_stream, sample, Draw::count);
   const std::int64_t padding = augmentation.crop_padding;
   const auto shift = [&](std::uint64_t place) { return padding == 0 ? 0 : draws.below(2 * padding + 1, place) - padding; };
-  std::vector<std::uint8_t> cropped;
-  if (augmentation.random_resized_crop) {
-    cropped = resized_box(bytes, into.shape, crop_box(*augmentation.random_resized_crop, into.shape, seed, sample));
-    bytes = cropped;
-  }
   read_shifted(bytes, shift(Draw::down), shift(Draw::right), into);
   if (augmentation.horizontal_flip && draws.below(2, Draw::flip) == 1) flip_horizontally(into);
   if (augmentation.rotation > 0) rotate(into, draws.between(-augmentation.rotation, augmentation.rotation, Draw::rotation));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "data/images/image_content.hpp"
 #include "data/images/image_transforms.hpp"
 #include "trireme/data/images/augmentation.hpp"
 
@@ -10,7 +11,11 @@ namespace trireme::data {
 
 void check(const Augmentation& augmentation, const ImageShape& shape);
 
-// Writes an image's bytes as values in [0, 1], with the random changes drawn for sample `sample`, except erasing and mixing.
+// The box that is drawn for sample `sample`. The rule refers to the augmentation.
+BoxRule crop_rule(const Augmentation& augmentation, std::uint64_t seed, std::int64_t sample);
+
+// Writes the bytes of an image's box as values in [0, 1], with the random changes drawn for sample `sample`, except erasing and
+// mixing.
 void read_augmented(std::span<const std::uint8_t> bytes, const Augmentation& augmentation, std::uint64_t seed,
                     std::int64_t sample, Image into);
 

@@ -28,12 +28,10 @@ constexpr std::array other_formats = {PictureFormat{"GIF8"sv, "GIF"sv},
                                       PictureFormat{"\0\0\1\0"sv, "ICO"sv},
                                       PictureFormat{"\0\0\0\x0cjP"sv, "JPEG 2000"sv}};
 
-}  // namespace
-
-Picture decode_picture(std::span<const std::uint8_t> bytes, const Location& path, bool numbers) {
+Picture decode_as(std::span<const std::uint8_t> bytes, const Location& path, bool numbers, const ReductionRule& reduction_of) {
   const std::string_view begin(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 16));
   if (begin.starts_with(png_format.begin)) return decode_png(bytes, path, numbers);
-  if (begin.starts_with(jpeg_format.begin)) return decode_jpeg(bytes, path);
+  if (begin.starts_with(jpeg_format.begin)) return decode_jpeg(bytes, path, reduction_of);
   const auto other =
       std::ranges::find_if(other_formats, [&](const PictureFormat& one) { return begin.starts_with(one.begin); });
   throw Error({.code = ErrorCode::corrupt_file,
@@ -45,13 +43,27 @@ Picture decode_picture(std::span<const std::uint8_t> bytes, const Location& path
                .hint = "convert it, or move it out of the folder"});
 }
 
-Picture picture_to_fill(std::int64_t height, std::int64_t width, std::int64_t channels, const Location& path) {
+}  // namespace
+
+Picture decode_picture(std::span<const std::uint8_t> bytes, const Location& path, bool numbers) {
+  return decode_as(bytes, path, numbers, {});
+}
+
+Picture decode_reduced(std::span<const std::uint8_t> bytes, const Location& path, const ReductionRule& reduction_of) {
+  return decode_as(bytes, path, false, reduction_of);
+}
+
+void check_extents(std::int64_t height, std::int64_t width, const Location& path) {
   if (height <= 0 || width <= 0 || width > most_pixels / height) {
     throw Error({.code = ErrorCode::corrupt_file,
                  .message = fmt::format("an image of {} x {} pixels is too large", height, width),
                  .path = path.string(),
                  .wanted = fmt::format("at most {} pixels", most_pixels)});
   }
+}
+
+Picture picture_to_fill(std::int64_t height, std::int64_t width, std::int64_t channels, const Location& path) {
+  check_extents(height, width, path);
   Picture picture{.shape = {.height = height, .width = width, .channels = channels}, .pixels = {}};
   picture.pixels.resize(static_cast<std::size_t>(picture.shape.numel()));
   return picture;

@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <vector>
 
+#include "data/images/random_boxes.hpp"
 #include "trireme/data/images/picture.hpp"
 #include "trireme/data/images/read_image.hpp"
 #include "trireme/files/location.hpp"
@@ -17,8 +20,16 @@ inline constexpr std::int64_t most_pixels = 178'956'970;  // PIL's limit
 // in errors: Error{corrupt_file}, and Error{not_available} in a build without the library.
 Picture decode_picture(std::span<const std::uint8_t> bytes, const Location& path, bool numbers = false);
 
+// Asked with the extents of a JPEG image before its pixels are read: how many times smaller they may be, 1, 2, 4 or 8. libjpeg
+// then computes fewer of them: means of what they replace.
+using ReductionRule = std::function<int(const ImageShape&)>;
+Picture decode_reduced(std::span<const std::uint8_t> bytes, const Location& path, const ReductionRule& reduction_of);
+
 Picture decode_png(std::span<const std::uint8_t> bytes, const Location& path, bool numbers);
-Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path);
+Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path, const ReductionRule& reduction_of);
+
+// An Error where there are no pixels or more than most_pixels.
+void check_extents(std::int64_t height, std::int64_t width, const Location& path);
 
 // A zeroed picture of this shape. Throws Error above most_pixels.
 Picture picture_to_fill(std::int64_t height, std::int64_t width, std::int64_t channels, const Location& path);
@@ -29,6 +40,10 @@ Picture with_channels(Picture picture, std::int64_t channels);
 // Resizes to the same bytes as PIL 13's resize((width, height), resampling). Except for nearest, each pixel is a weighted mean
 // of the pixels around its place or, when downsampling, of those that it covers.
 Picture resized(Picture picture, std::int64_t height, std::int64_t width, Resampling resampling = Resampling::bilinear);
+
+// Resizes a box of an image to this size, bilinear.
+std::vector<std::uint8_t> resized_box(std::span<const std::uint8_t> pixels, const ImageShape& shape, const Box& box,
+                                      std::int64_t height, std::int64_t width);
 
 // Crops the centre, as torchvision's center_crop but with offsets rounded down. The crop must not be larger than the picture.
 Picture centre_of(const Picture& picture, std::int64_t height, std::int64_t width);

@@ -15,8 +15,8 @@
 namespace trireme::data {
 namespace {
 
-// The state of a libjpeg decoder. libjpeg reports errors by longjmp(), so the functions that call it, begin() and read_rows(),
-// must not have objects with destructors.
+// The state of a libjpeg decoder. libjpeg reports errors by longjmp(), so the functions that call it, begin(), reduce() and
+// read_rows(), must not have objects with destructors.
 struct JpegReading {
   jpeg_decompress_struct jpeg{};
   jpeg_error_mgr errors{};
@@ -54,9 +54,18 @@ struct JpegReading {
     return true;
   }
 
-  bool read_rows() {
+  // The extents of the result are then known.
+  bool reduce(int reduction) {
     if (setjmp(place) != 0) return false;
     jpeg.out_color_space = jpeg.jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg.scale_num = 1;
+    jpeg.scale_denom = static_cast<unsigned>(reduction);
+    jpeg_calc_output_dimensions(&jpeg);
+    return true;
+  }
+
+  bool read_rows() {
+    if (setjmp(place) != 0) return false;
     jpeg_start_decompress(&jpeg);
     while (jpeg.output_scanline < jpeg.output_height) {
       JSAMPROW row = pixels + jpeg.output_scanline * row_bytes;
@@ -68,7 +77,7 @@ struct JpegReading {
 
 }  // namespace
 
-Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path) {
+Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path, const ReductionRule& reduction_of) {
   JpegReading reading;
   const auto refuse = [&](std::string message, std::string hint) {
     throw Error(
@@ -85,8 +94,11 @@ Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path) {
     refuse(fmt::format("the JPEG image has {} components of an unknown colour space", reading.jpeg.num_components),
            "convert it to RGB");
   }
-  Picture picture =
-      picture_to_fill(reading.jpeg.image_height, reading.jpeg.image_width, colours == JCS_GRAYSCALE ? 1 : 3, path);
+  const ImageShape stored{
+      .height = reading.jpeg.image_height, .width = reading.jpeg.image_width, .channels = colours == JCS_GRAYSCALE ? 1 : 3};
+  check_extents(stored.height, stored.width, path);
+  require_read(reading.reduce(reduction_of ? reduction_of(stored) : 1));
+  Picture picture = picture_to_fill(reading.jpeg.output_height, reading.jpeg.output_width, stored.channels, path);
   reading.pixels = picture.pixels.data();
   reading.row_bytes = static_cast<std::size_t>(picture.shape.width * picture.shape.channels);
   require_read(reading.read_rows());

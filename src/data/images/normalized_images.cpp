@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "data/images/image_content.hpp"
 #include "data/images/image_transforms.hpp"
+#include "trireme/core/first_exception.hpp"
 
 namespace trireme::data {
 
@@ -19,12 +21,19 @@ ImageBatch NormalizedImages::collate(std::span<const std::int64_t> indices, std:
                    .first_sample = first_sample,
                    .valid = rows};
   const auto values = static_cast<std::size_t>(shape.numel());
-  for (std::size_t row = 0; row < indices.size(); ++row) {
-    const Image into{.pixels = batch.images.span().subspan(row * values, values), .shape = shape};
-    read_shifted(images_.image(indices[row]), 0, 0, into);
-    normalize(into, normalization_);
-    batch.labels.data()[row] = images_.label(indices[row]);
+  FirstException thrown;
+#pragma omp parallel for schedule(dynamic, 4) if (rows * shape.numel() >= least_values)
+  for (std::int64_t row = 0; row < rows; ++row) {
+    thrown.guard([&] {
+      const auto at = static_cast<std::size_t>(row);
+      const Image into{.pixels = batch.images.span().subspan(at * values, values), .shape = shape};
+      const LabelledPixels stored = read_pixels(images_, indices[at]);
+      read_shifted(stored.pixels, 0, 0, into);
+      normalize(into, normalization_);
+      batch.labels.data()[row] = stored.label;
+    });
   }
+  thrown.rethrow();
   return batch;
 }
 

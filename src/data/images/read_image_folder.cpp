@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "data/images/decode_picture.hpp"
+#include "data/images/resizing.hpp"
 #include "data/sources/files_below.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/data/sources/batch_share.hpp"
@@ -59,32 +60,9 @@ std::vector<LabelledFile> find_files(const std::vector<Location>& folders, const
   return files;
 }
 
-// The shape to which an image of this shape is resized.
-ImageShape resized_shape(const ImageShape& shape, const ImageFolderOptions& options) {
-  const auto& [height, width, shorter, resampling] = options.resizing;
-  if (shorter == 0) {
-    return {
-        .height = height > 0 ? height : options.height, .width = width > 0 ? width : options.width, .channels = shape.channels};
-  }
-  const std::int64_t side = std::min(shape.height, shape.width);
-  return {.height = shorter * shape.height / side, .width = shorter * shape.width / side, .channels = shape.channels};
-}
-
-void check_resizing(const ImageFolderOptions& options) {
-  const auto& [height, width, shorter, resampling] = options.resizing;
-  const bool fits = shorter > 0 ? shorter >= options.height && shorter >= options.width
-                                : (height == 0 || height >= options.height) && (width == 0 || width >= options.width);
-  const bool exist = std::min({height, width, shorter}) >= 0 && std::max({height, width, shorter}) <= most_pixels;
-  require(fits && exist,
-          "resized to {} x {} pixels, or to {} on the shorter side, images are too small for a centre crop of {} x {}", height,
-          width, shorter, options.height, options.width);
-}
-
 Picture read_taken(const Location& path, const ImageFolderOptions& options) {
   Picture picture = read_image(path, {.channels = options.channels});
-  const ImageShape shape = resized_shape(picture.shape, options);
-  if (shape.width > most_pixels / shape.height)
-    refuse_folder(path, fmt::format("the image would be resized to {} x {} pixels", shape.height, shape.width), "remove it");
+  const ImageShape shape = resized_shape(picture.shape, options.resizing, options.height, options.width, path);
   picture = resized(std::move(picture), shape.height, shape.width, options.resizing.resampling);
   return centre_of(picture, options.height, options.width);
 }
@@ -99,10 +77,7 @@ void take_share(std::vector<LabelledFile>& files, const ImageFolderOptions& opti
 }  // namespace
 
 ImageFolder read_image_folder(const Location& path, const ImageFolderOptions& options) {
-  require(options.height > 0 && options.width > 0 && options.width <= most_pixels / options.height,
-          "images of {} x {} pixels: set .height and .width to the extents of all images", options.height, options.width);
-  check_resizing(options);
-  require(options.channels == 1 || options.channels == 3, "images have 1 channel or 3, got {}", options.channels);
+  check(options.resizing, options.height, options.width, options.channels);
   require(options.count > 0 && options.index >= 0 && options.index < options.count,
           "rank {} of {} does not exist: .index must lie in [0, .count)", options.index, options.count);
   const std::vector<Location> folders = class_folders(path);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -51,21 +52,46 @@ std::vector<Taps> taps_of(std::int64_t from, std::int64_t to, Resampling resampl
   return all;
 }
 
-// Resizes one dim: `outer` lines of `from` pixels of `inner` bytes.
+constexpr std::int32_t half = 1 << (weight_bits - 1);
+
+std::uint8_t byte_of(std::int32_t sum) { return static_cast<std::uint8_t>(std::clamp(sum >> weight_bits, 0, 255)); }
+
+// Resizes a line of pixels with `channels` channels.
+template <int channels>
+void resample_line(const std::uint8_t* line, const std::vector<Taps>& all, std::uint8_t* into) {
+  for (const Taps& taps : all) {
+    std::array<std::int32_t, channels> sums;
+    sums.fill(half);
+    const std::uint8_t* pixel = line + taps.first * channels;
+    for (const std::int32_t weight : taps.weights) {
+      for (std::int32_t& sum : sums) sum += *pixel++ * weight;
+    }
+    for (const std::int32_t sum : sums) *into++ = byte_of(sum);
+  }
+}
+
+// Resizes one dim: `outer` lines of pixels of `inner` bytes.
 std::vector<std::uint8_t> resample(const std::vector<std::uint8_t>& pixels, std::int64_t outer, std::int64_t from,
                                    std::int64_t to, std::int64_t inner, Resampling resampling) {
   std::vector<std::uint8_t> result(static_cast<std::size_t>(outer * to * inner));
-  std::vector<std::int32_t> sums(static_cast<std::size_t>(inner));
   const std::vector<Taps> all = taps_of(from, to, resampling);
+  if (inner == 1 || inner == 3) {
+    const auto resample_one = inner == 1 ? resample_line<1> : resample_line<3>;
+    for (std::int64_t line = 0; line < outer; ++line) {
+      resample_one(pixels.data() + line * from * inner, all, result.data() + line * to * inner);
+    }
+    return result;
+  }
+  std::vector<std::int32_t> sums(static_cast<std::size_t>(inner));
   std::uint8_t* into = result.data();
   for (std::int64_t line = 0; line < outer; ++line) {
     for (const Taps& taps : all) {
-      std::ranges::fill(sums, 1 << (weight_bits - 1));
+      std::ranges::fill(sums, half);
       const std::uint8_t* pixel = pixels.data() + (line * from + taps.first) * inner;
       for (const std::int32_t weight : taps.weights) {
         for (std::int32_t& sum : sums) sum += *pixel++ * weight;
       }
-      for (const std::int32_t sum : sums) *into++ = static_cast<std::uint8_t>(std::clamp(sum >> weight_bits, 0, 255));
+      for (const std::int32_t sum : sums) *into++ = byte_of(sum);
     }
   }
   return result;
@@ -116,6 +142,18 @@ Picture resized(Picture picture, std::int64_t height, std::int64_t width, Resamp
   }
   resize_columns();
   return picture;
+}
+
+std::vector<std::uint8_t> resized_box(std::span<const std::uint8_t> pixels, const ImageShape& shape, const Box& box,
+                                      std::int64_t height, std::int64_t width) {
+  Picture part{.shape = {.height = box.height, .width = box.width, .channels = shape.channels}, .pixels = {}};
+  part.pixels.reserve(static_cast<std::size_t>(part.shape.numel()));
+  for (std::int64_t y = box.top; y < box.top + box.height; ++y) {
+    const auto line = pixels.subspan(static_cast<std::size_t>((y * shape.width + box.left) * shape.channels),
+                                     static_cast<std::size_t>(box.width * shape.channels));
+    part.pixels.insert(part.pixels.end(), line.begin(), line.end());
+  }
+  return resized(std::move(part), height, width).pixels;
 }
 
 Picture centre_of(const Picture& picture, std::int64_t height, std::int64_t width) {

@@ -51,16 +51,18 @@ ImageBatch ImageLoader::load(std::int64_t step, std::int64_t micro_batch) const 
   const bool mixed = mixes(options_.augmentation);
   std::vector<float> before_first(mixed && valid > 0 ? static_cast<std::size_t>(shape.numel()) : 0);
   const std::int64_t partner = partner_of(first);
+  std::int32_t partner_label = no_label;
   FirstException thrown;
-#pragma omp parallel for schedule(static) if (rows * shape.numel() >= least_values)
+#pragma omp parallel for schedule(dynamic, 4) if (rows * shape.numel() >= least_values)
   for (std::int64_t row = before_first.empty() ? 0 : -1; row < rows; ++row) {
     thrown.guard([&] {
-      if (row < 0) return read(image_of(partner), partner, before_first);
+      if (row < 0) {
+        partner_label = read(partner, before_first);
+        return;
+      }
       const std::span<float> into(batch.images.data() + row * shape.numel(), static_cast<std::size_t>(shape.numel()));
       if (row < valid) {
-        const std::int64_t image = image_of(first + row);
-        batch.labels.data()[row] = dataset_.label(image);
-        read(image, first + row, into);
+        batch.labels.data()[row] = read(first + row, into);
       } else {
         std::ranges::fill(into, 0.0f);
       }
@@ -68,17 +70,20 @@ ImageBatch ImageLoader::load(std::int64_t step, std::int64_t micro_batch) const 
   }
   thrown.rethrow();
   if (mixed) {
-    const std::int32_t label = valid > 0 ? dataset_.label(image_of(partner)) : no_label;
-    mix(batch, {.pixels = before_first, .label = label}, dataset_.classes(), options_.augmentation, options_.batch.seed);
+    mix(batch, {.pixels = before_first, .label = partner_label}, dataset_.classes(), options_.augmentation,
+        options_.batch.seed);
   }
   return batch;
 }
 
-void ImageLoader::read(std::int64_t image, std::int64_t sample, std::span<float> into) const {
+std::int32_t ImageLoader::read(std::int64_t sample, std::span<float> into) const {
   const Image pixels{.pixels = into, .shape = dataset_.shape()};
-  read_augmented(dataset_.image(image), options_.augmentation, options_.batch.seed, sample, pixels);
+  const std::uint64_t seed = options_.batch.seed;
+  const LabelledPixels stored = read_pixels(dataset_, image_of(sample), crop_rule(options_.augmentation, seed, sample));
+  read_augmented(stored.pixels, options_.augmentation, seed, sample, pixels);
   normalize(pixels, options_.normalization);
-  if (const auto& erasing = options_.augmentation.random_erasing) erase_box(*erasing, options_.batch.seed, sample, pixels);
+  if (const auto& erasing = options_.augmentation.random_erasing) erase_box(*erasing, seed, sample, pixels);
+  return stored.label;
 }
 
 }  // namespace trireme::data

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "data/tables/npz.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::data {
@@ -111,26 +112,40 @@ void refuse_npy(const Location& path, std::string message, std::string hint) {
   throw Error({.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path.string(), .hint = std::move(hint)});
 }
 
-NpyHeader read_npy_header(const InputFile& file, const Location& path) {
+NpyHeader read_npy_header(const RangedFile& file, const Location& path, const std::string& array) {
+  NpzMember place{.begin = 0, .bytes = file.size()};
   std::array<std::uint8_t, 12> start{};  // the magic bytes, two of the version, two or four of the length
-  const std::uint64_t bytes = file.size();
-  file.read_at(std::as_writable_bytes(std::span(start)).first(std::min<std::uint64_t>(bytes, start.size())), 0);
+  const auto read = [&](std::uint64_t at, std::span<std::byte> into) {
+    const auto memory = file.range(place.begin + at, into.size());
+    std::copy_n(memory.get(), into.size(), into.begin());
+  };
+  const auto read_start = [&] {
+    start = {};
+    read(0, std::as_writable_bytes(std::span(start)).first(std::min<std::uint64_t>(place.bytes, start.size())));
+  };
+  read_start();
+  const bool is_archive = start[0] == 'P' && start[1] == 'K';
+  if (is_archive) {
+    place = npz_member(file, path, array);
+    read_start();
+  } else if (!array.empty()) {
+    refuse_npy(path, fmt::format("the file is no archive (npz) that may hold an array \"{}\"", array), "give no name");
+  }
   if (!std::string_view(reinterpret_cast<const char*>(start.data()), start.size()).starts_with(npy_magic)) {
-    const bool is_zip = start[0] == 'P' && start[1] == 'K';
-    refuse_npy(path,
-               is_zip ? "the file is an archive of several arrays (npz)" : "the file is not an array written by numpy.save",
-               is_zip ? "unpack it with unzip FILE: each array is an npy file" : "save one array by numpy.save");
+    refuse_npy(path, "the file is not an array written by numpy.save",
+               "save one array by numpy.save, or several by numpy.savez");
   }
   const int version = start[6];
   if (version < 1 || version > 3) refuse_npy(path, fmt::format("the array's format has the version {}", version));
   std::uint64_t length = start[8] | start[9] << 8;
   if (version > 1) length |= std::uint64_t{start[10]} << 16 | std::uint64_t{start[11]} << 24;
   const std::uint64_t begin = version > 1 ? 12 : 10;
-  if (begin + length > bytes || length > most_header_bytes) refuse_npy(path, "the file ends in the header of the array");
+  if (begin + length > place.bytes || length > most_header_bytes) refuse_npy(path, "the file ends in the header of the array");
   std::string text(length, '\0');
-  file.read_at(std::as_writable_bytes(std::span(text)), begin);
+  read(begin, std::as_writable_bytes(std::span(text)));
   NpyHeader header = NpyDescription(text, path).read();
-  header.begin = begin + length;
+  header.begin = place.begin + begin + length;
+  header.bytes = place.bytes - begin - length;
   return header;
 }
 

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "trireme/core/export.hpp"
@@ -20,37 +23,59 @@ struct ImageShape {
   constexpr std::int64_t numel() const noexcept { return height * width * channels; }
 };
 
-// Images of one shape, each with a class. Copies are cheap: they share the pixels, which are immutable.
+// The pixels of an image, [height, width, channels]. Keeps their memory.
+class ImagePixels {
+ public:
+  ImagePixels(std::shared_ptr<const std::uint8_t> pixels, std::size_t size) : pixels_(std::move(pixels)), size_(size) {}
+
+  const std::uint8_t* data() const noexcept { return pixels_.get(); }
+  std::size_t size() const noexcept { return size_; }
+  const std::uint8_t* begin() const noexcept { return data(); }
+  const std::uint8_t* end() const noexcept { return data() + size_; }
+  std::uint8_t operator[](std::size_t index) const { return data()[index]; }
+
+ private:
+  std::shared_ptr<const std::uint8_t> pixels_;
+  std::size_t size_;
+};
+
+class ImageContent;
+struct Box;
+struct LabelledPixels;
+
+// Images of one shape, each with a class: in memory, or decoded each time they are read (encoded_images()). Copies are cheap:
+// they share the content, which is immutable.
 class ImageDataset {
  public:
   // pixels are [count, height, width, channels], labels [count], each in [0, classes). Throws Error where they do not match.
   ImageDataset(const ImageShape& shape, std::vector<std::uint8_t> pixels, std::vector<std::int32_t> labels,
                std::int64_t classes);
+  ImageDataset(std::shared_ptr<const ImageContent> content, const ImageShape& shape, std::int64_t count, std::int64_t classes);
 
   std::int64_t count() const noexcept { return count_; }
   std::int64_t classes() const noexcept { return classes_; }
   const ImageShape& shape() const noexcept { return shape_; }
 
   // Both throw Error for an index outside of [0, count()).
-  std::span<const std::uint8_t> image(std::int64_t index) const;  // [height, width, channels]
+  ImagePixels image(std::int64_t index) const;
   std::int32_t label(std::int64_t index) const;
 
   // Images [begin, begin + count). Throws Error where some of them do not exist.
   ImageDataset part(std::int64_t begin, std::int64_t count) const;
 
- private:
-  struct Content {
-    std::vector<std::uint8_t> pixels;
-    std::vector<std::int32_t> labels;
-  };
+  // The library's own way to read an image, and its label, once.
+  friend LabelledPixels read_pixels(const ImageDataset& images, std::int64_t index,
+                                    const std::function<Box(const ImageShape&)>& box_of);
+  friend std::string content_of(const ImageDataset& images);
 
+ private:
   void check_index(std::int64_t index) const;
 
   ImageShape shape_;
   std::int64_t classes_;
   std::int64_t begin_ = 0;  // the first image of this part
   std::int64_t count_;
-  std::shared_ptr<const Content> content_;
+  std::shared_ptr<const ImageContent> content_;
 };
 
 // Each channel becomes (x - mean) / std, where x is in [0, 1]. Empty: no normalization.
@@ -59,8 +84,8 @@ struct Normalization {
   std::vector<float> std = {};   // [channels]
 };
 
-// The mean and standard deviation of each channel over all pixels of all images. Throws Error where there are no images, or a
-// channel has the same value in all pixels.
+// The mean and standard deviation of each channel over all pixels of all images, computed on all threads of this rank. Throws
+// Error where there are no images, or a channel has the same value in all pixels.
 Normalization normalization_of(const ImageDataset& dataset);
 
 // A text that identifies the content: the number of images, the shape, and a digest of pixels and labels.

@@ -12,14 +12,6 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// How an image is resized before the centre crop.
-struct Resizing {
-  std::int64_t height = 0;  // pixels after resizing, which may change the aspect ratio; 0: those of the crop
-  std::int64_t width = 0;
-  std::int64_t shorter = 0;  // above 0, instead of height and width: pixels of the shorter side; keeps the aspect ratio
-  Resampling resampling = Resampling::bilinear;
-};
-
 struct ImageFolderOptions {
   std::int64_t height = 0;  // pixels of all images after the centre crop
   std::int64_t width = 0;

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "trireme/files/file_system.hpp"
+
+namespace trireme::tests {
+
+// The files of this machine under another scheme, which are read by requests that are counted.
+class CountedFileSystem final : public FileSystem {
+ public:
+  std::unique_ptr<OutputFile> create(const Location& location) override { return real_->create(path_of(location)); }
+  std::unique_ptr<InputFile> open(const Location& location) const override {
+    return std::make_unique<CountedFile>(real_->open(path_of(location)), requests_);
+  }
+  void create_folder(const Location& location) override { real_->create_folder(path_of(location)); }
+  void rename(const Location& from, const Location& to) override { real_->rename(path_of(from), path_of(to)); }
+  void sync_folder(const Location& location) override { real_->sync_folder(path_of(location)); }
+  void remove_all(const Location& location) override { real_->remove_all(path_of(location)); }
+  FileKind kind_of(const Location& location) const override { return real_->kind_of(path_of(location)); }
+  std::vector<FolderEntry> entries_of(const Location& folder) const override { return real_->entries_of(path_of(folder)); }
+
+  int requests() const { return *requests_; }
+
+ private:
+  class CountedFile final : public InputFile {
+   public:
+    CountedFile(std::unique_ptr<InputFile> real, std::shared_ptr<std::atomic<int>> requests)
+        : real_(std::move(real)), requests_(std::move(requests)) {}
+    std::uint64_t size() const override { return real_->size(); }
+    void read_at(std::span<std::byte> into, std::uint64_t offset) const override {
+      ++*requests_;
+      real_->read_at(into, offset);
+    }
+
+   private:
+    std::unique_ptr<InputFile> real_;
+    std::shared_ptr<std::atomic<int>> requests_;
+  };
+
+  static Location path_of(const Location& location) { return Location(std::string(location.after_scheme())); }
+
+  std::shared_ptr<FileSystem> real_ = posix_file_system();
+  std::shared_ptr<std::atomic<int>> requests_ = std::make_shared<std::atomic<int>>(0);
+};
+
+}  // namespace trireme::tests
