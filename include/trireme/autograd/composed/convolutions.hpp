@@ -12,7 +12,7 @@
 #include "trireme/ops/base/extent3d.hpp"
 
 // Convolutions of sequences [batch, length, channels] and of volumes [batch, depth, height, width, channels], computed by
-// conv2d. Weights have torch's shapes and are float with half types; biases may be undefined.
+// conv2d. Weights have torch's shapes, and are float if x is of a half type; biases may be undefined.
 namespace trireme TRIREME_EXPORT {
 
 struct Conv1dArguments {
@@ -49,7 +49,7 @@ void require_sequences(std::string_view op, const Variable<T, D>& x, const Varia
 
 }  // namespace detail
 
-// x[batch, length, in], weight[out, in / groups, kernel] -> [batch, y length, out].
+// x[batch, length, in], weight[out, in / groups, kernel] -> [batch, y_length, out].
 template <typename T, typename D>
 Variable<T, D> conv1d(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                       const Variable<Accumulate<T>, D>& bias = {}, const Conv1dArguments& options = {}) {
@@ -61,7 +61,7 @@ Variable<T, D> conv1d(const Variable<T, D>& x, const Variable<Accumulate<T>, D>&
   return squeeze(conv2d(unsqueeze(x, 1), computed_weight<T>(unsqueeze(weight, 2)), bias, of_images), 1);
 }
 
-// x[batch, length, in], weight[in, out / groups, kernel] -> [batch, y length, out].
+// x[batch, length, in], weight[in, out / groups, kernel] -> [batch, y_length, out].
 template <typename T, typename D>
 Variable<T, D> conv_transpose1d(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                 const Variable<Accumulate<T>, D>& bias = {}, const ConvTranspose1dArguments& options = {}) {
@@ -74,9 +74,8 @@ Variable<T, D> conv_transpose1d(const Variable<T, D>& x, const Variable<Accumula
   return squeeze(conv_transpose2d(unsqueeze(x, 1), computed_weight<T>(unsqueeze(weight, 2)), bias, of_images), 1);
 }
 
-// x[batch, depth, height, width, in], weight[out, in / groups, kernel depth, kernel height, kernel width] -> [batch, y depth, y
-// height, y width, out]. The images along the kernel's depth become channels of one image, which takes `kernel depth` copies of
-// x.
+// x[batch, depth, height, width, in], weight[out, in / groups, kernel_depth, kernel_height, kernel_width] -> [batch, y_depth,
+// y_height, y_width, out]. The images along the kernel's depth become channels of one image; this copies x kernel_depth times.
 template <typename T, typename D>
 Variable<T, D> conv3d(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                       const Variable<Accumulate<T>, D>& bias = {}, const Conv3dArguments& options = {}) {

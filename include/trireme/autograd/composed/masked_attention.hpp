@@ -15,15 +15,15 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Which keys a query sees, and a bias on their scores. A key is seen if everything that is set allows it. bias and mask are
-// broadcast to [batch, heads, queries, keys].
+// Which keys a query sees, and a bias on their scores. A query sees a key if every member that is set allows it. bias and mask
+// are broadcast to [batch, heads, queries, keys].
 template <typename T, typename D = Cpu>
 struct AttentionMask {
   Variable<Accumulate<T>, D> bias = {};           // added before the softmax, with a gradient; may be undefined
   Tensor<bool, D> mask = {};                      // true where a key is seen; may be undefined
   Tensor<std::int32_t, D> key_padding_mask = {};  // [batch, keys], not 0 where a key is padding; may be undefined
   bool causal = false;                            // query i sees the keys up to i + keys - queries
-  // Above 0: only keys at less than this distance from i + keys - queries (Beltagy et al. 2020, arXiv 2004.05150)
+  // Above 0: query i sees only keys at less than this distance from i + keys - queries (Beltagy et al. 2020, arXiv 2004.05150)
   std::int64_t window = 0;
 
   bool empty() const {
@@ -35,7 +35,7 @@ struct MaskedAttentionOptions {
   double scale = 0;              // of the products of queries and keys; 0: 1 / sqrt(size)
   double dropout = 0;            // of the softmax's result, by dropout()
   std::string_view stream = {};  // names the dropout's random numbers
-  // For a q with only some of `all_heads` heads, those from first_head on: dropout drops the same elements as with all heads.
+  // For a q that holds only some of `all_heads` heads, from first_head on: dropout drops the same elements as with all heads.
   // 0: q holds all heads.
   std::int64_t all_heads = 0;
   std::int64_t first_head = 0;
@@ -55,8 +55,8 @@ Tensor<bool, D> band(std::int64_t queries, std::int64_t keys, bool causal, std::
       seen, logical_and(lt(distance, static_cast<std::int32_t>(window)), gt(distance, static_cast<std::int32_t>(-window))));
 }
 
-// dropout() of the attention weights [batch, heads, queries, keys] of some heads or all. For some heads, it draws the random
-// numbers of all.
+// dropout() of the attention weights [batch, heads, queries, keys]. If these are of some heads only, it draws the random
+// numbers of all heads.
 template <typename A, typename D>
 Variable<A, D> drop_shares(const Variable<A, D>& shares, const MaskedAttentionOptions& options) {
   const Shape& shape = shares.shape();
@@ -72,10 +72,10 @@ Variable<A, D> drop_shares(const Variable<A, D>& shares, const MaskedAttentionOp
 }  // namespace detail
 
 // softmax(scale * q k^T + bias) v, as torch.nn.functional.scaled_dot_product_attention: q[batch, heads, queries, size],
-// k[batch, kv heads, keys, size], v[batch, kv heads, keys, value size] -> [batch, heads, queries, value size]. heads / kv heads
-// neighbouring heads share keys and values. A query that sees no key gets zeros. A query whose scores are all -infinity because
-// of its bias or its products gets NaN, where PyTorch returns zeros in some cases. It holds whole matrices of queries x keys;
-// scaled_dot_product_attention() is several times as fast where it supports what you need.
+// k[batch, kv_heads, keys, size], v[batch, kv_heads, keys, value_size] -> [batch, heads, queries, value_size]. Each heads /
+// kv_heads neighbouring heads share keys and values. A query that sees no key gets zeros. A query whose scores are all
+// -infinity because of its bias or its products gets NaN, where PyTorch returns zeros in some cases. masked_attention() holds
+// whole matrices of queries x keys; where scaled_dot_product_attention() supports what you need, it is several times as fast.
 template <typename T, typename D>
 Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k, const Variable<T, D>& v,
                                 const AttentionMask<T, D>& mask = {}, const MaskedAttentionOptions& options = {}) {
@@ -107,7 +107,7 @@ Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k
             "masked_attention: key_padding_mask has shape {}, but needs {}", mask.key_padding_mask.shape(), Shape{batch, keys});
     see(eq(mask.key_padding_mask.reshape({batch, 1, 1, keys}), 0));
   }
-  // The softmax of a row of -infinity only is NaN; where() below replaces it, forward and backward.
+  // The softmax of a row with only -infinity is NaN; where() below replaces it, forward and backward.
   constexpr double never = -std::numeric_limits<double>::infinity();
   if (seen.defined()) scores = where(seen, scores, never);
   require(scores.shape() == Shape{batch, heads, queries, keys},

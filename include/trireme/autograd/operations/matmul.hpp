@@ -9,8 +9,8 @@
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/export.hpp"
 
-// Products of Variables. T: float, double, bfloat16, float16. Gradients of weights, and biases, are Accumulate<T>: float with
-// the last two.
+// Products of Variables. T: float, double, bfloat16, float16. Biases, and gradients of weights, are Accumulate<T>: float for
+// bfloat16 and float16.
 namespace trireme TRIREME_EXPORT {
 
 // [..., in] x [out, in]^T (+ [out]) -> [..., out]
@@ -76,7 +76,7 @@ enum class Float8Scaling : std::uint8_t {
   delayed,  // from the largest elements of earlier calls; larger elements saturate
 };
 
-Float8Scaling float8_scaling_named(std::string_view name);  // as above; an error for any other
+Float8Scaling float8_scaling_named(std::string_view name);  // the names above; another name is an error
 
 // What delayed scaling keeps of earlier calls: the largest magnitudes of each operand [length], the newest first.
 template <typename D = Cpu>
@@ -88,7 +88,7 @@ struct Float8History {
 };
 
 // linear() by products of 8-bit operands (ops/matmul/float8.hpp): x and the weight become e4m3, the gradient of y e5m2, and the
-// weight's own gradient is float. The rows of x, in and out are multiples of 16.
+// weight's own gradient is float. The number of rows of x, `in` and `out` must be multiples of 16.
 template <typename D>
 TRIREME_EXPORT Variable<bfloat16, D> float8_linear(const Variable<bfloat16, D>& x, const Variable<bfloat16, D, float>& weight,
                                                    const Variable<float, D>& bias, const Float8History<D>& history = {});

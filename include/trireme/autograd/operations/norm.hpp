@@ -7,8 +7,8 @@
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"
 
-// Normalisation of Variables. T: float, double, bfloat16, float16. Weights and biases are Accumulate<T>: float with the last
-// two.
+// Normalisation of Variables. T: float, double, bfloat16, float16. Weights and biases are Accumulate<T>: float for bfloat16 and
+// float16.
 namespace trireme TRIREME_EXPORT {
 
 // Normalises over the last `dims` dims together. weight and bias have these dims and may be undefined. Half types are computed
@@ -30,7 +30,7 @@ TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_la
     const Variable<Accumulate<T>, D>& x, const Variable<T, D>& residual, const Variable<Accumulate<T>, D>& weight,
     const Variable<Accumulate<T>, D>& bias, double epsilon);
 
-// x / sqrt(average of x^2 over the last dim + epsilon) * weight[width], which may be undefined. As of layer_norm, there are
+// x / sqrt(average of x^2 over the last dim + epsilon) * weight[width], which may be undefined. As for layer_norm, there are
 // forms that round to T and that add a residual.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> rms_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight, double epsilon);
@@ -44,8 +44,8 @@ TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rm
                                                                                        const Variable<Accumulate<T>, D>& weight,
                                                                                        double epsilon);
 
-// Moving averages [channels] of what training has seen, for evaluation. Training updates both tensors in place, unless a mean
-// or a variance of the batch is inf or nan: then float16 skips the optimizer's step too.
+// Moving averages [channels] over the batches of training, for evaluation. Training updates both tensors in place, unless a
+// mean or a variance of the batch is inf or nan; with float16 the optimizer's step is then skipped too.
 template <typename A, typename D = Cpu>
 struct RunningStatistics {
   Tensor<A, D> mean = {};

@@ -41,8 +41,8 @@ class PlaneDevice {
   // Rounds a range of float values to bfloat16 or float16, into the same range of another plane.
   virtual void round(const Plane& values, const Range& range, DType to, const Plane& rounded) const = 0;
 
-  // Where a State finds the elements of a plane: in the plane, or for a GPU in a copy on the host. The copy is refreshed before
-  // the state is saved or loaded, and written back after loading.
+  // Returns where a State finds the elements of a plane: in the plane, or for a GPU in a copy on the host. The copy is
+  // refreshed before the state is saved or loaded, and written back after loading.
   virtual void* listed(State& state, void* plane, std::size_t bytes) const = 0;
 };
 

@@ -31,7 +31,7 @@ struct MultiheadAttentionOptions {
 
 // Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself or to another one. [batch, time,
 // embed_dim] -> the same; in a sequence-parallel model this rank's rows of that. The ranks of a tensor axis divide the heads
-// and the heads of keys and values. in_proj_weight [embed_dim + 2 * width of the kv heads, embed_dim] and in_proj_bias hold the
+// and the heads of keys and values. in_proj_weight [embed_dim + 2 * num_kv_heads * size, embed_dim] and in_proj_bias hold the
 // projections of queries, keys and values, and have the names of torch.nn.MultiheadAttention.
 template <typename P, typename D = Cpu>
 class MultiheadAttention : public Module<P, D> {

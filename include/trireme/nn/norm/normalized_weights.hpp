@@ -75,7 +75,7 @@ struct WeightNormConv1dOptions {
   bool bias = true;
 };
 
-// [batch, length, in] -> [batch, y length, out].
+// [batch, length, in] -> [batch, y_length, out].
 template <typename P, typename D = Cpu>
 class WeightNormConv1d : public WeightNormParameters<P, D> {
  public:
@@ -160,7 +160,7 @@ struct SpectralNormConv2dOptions {
   bool bias = true;
 };
 
-// [batch, height, width, in] -> [batch, y height, y width, out].
+// [batch, height, width, in] -> [batch, y_height, y_width, out].
 template <typename P, typename D = Cpu>
 class SpectralNormConv2d : public SpectralNormParameters<P, D> {
  public:
