@@ -27,7 +27,7 @@ struct ModelContext {
   bool sequence_parallel = false;
   int chunks = 1;                        // stages of each rank of the pipeline axis
   std::vector<double> layer_costs = {};  // by which the list of layers is cut into stages; empty: the layers' own costs
-  std::uint64_t seed = 1;                // of first values, and of the random numbers of steps
+  std::uint64_t seed = 1;                // of initial values, and of the random numbers of steps
   BatchRows rows = {};                   // for layers that keep values of each row, see nn::Carried
   std::optional<LoraOptions> lora = {};  // freezes the model and trains low-rank adapters
 

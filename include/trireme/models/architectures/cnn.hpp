@@ -16,7 +16,7 @@ struct CnnOptions {
   ops::Extent2d image = {28, 28};
   std::int64_t channels = 1;  // of an image
   std::int64_t first = 32;    // channels after the first convolution
-  std::int64_t second = 64;   // and after the second
+  std::int64_t second = 64;   // channels after the second
   std::int64_t hidden = 128;
   std::int64_t classes = 10;
   bool batch_norm = true;  // after each convolution

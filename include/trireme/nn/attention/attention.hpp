@@ -26,13 +26,14 @@ struct MultiheadAttentionOptions {
   // computed by masked_attention(), which is slower.
   std::int64_t window = 0;
   double dropout = 0;                                  // of attention weights, in training; the same on any number of ranks
-  std::optional<Initializer> weight_initializer = {};  // as nn::Linear's unless given; biases are then 0
+  std::optional<Initializer> weight_initializer = {};  // not given: as nn::Linear; if given, biases are 0
 };
 
 // Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself or to another one. [batch, time,
-// embed_dim] -> the same; in a sequence-parallel model this rank's rows of that. The ranks of a tensor axis divide the heads
-// and the heads of keys and values. in_proj_weight [embed_dim + 2 * num_kv_heads * size, embed_dim] and in_proj_bias hold the
-// projections of queries, keys and values, and have the names of torch.nn.MultiheadAttention.
+// embed_dim] -> the same shape; in a sequence-parallel model both are this rank's rows [rows, embed_dim]. The ranks of a tensor
+// axis divide the heads and the heads of keys and values. in_proj_weight [embed_dim + 2 * kv_heads * embed_dim / num_heads,
+// embed_dim] and in_proj_bias hold the projections of queries, keys and values, and have the names of
+// torch.nn.MultiheadAttention.
 template <typename P, typename D = Cpu>
 class MultiheadAttention : public Module<P, D> {
  public:
@@ -92,8 +93,8 @@ class MultiheadAttention : public Module<P, D> {
   }
 
   // Attention of queries from x [batch, queries, embed_dim] to keys and values from `memory` [batch, keys, embed_dim]:
-  // cross-attention, or with memory = x self-attention with a mask or a bias. It is as fast as forward(x) with padding and
-  // causal masks and a causal window only; everything else, and dropout, is computed by masked_attention(). A window extends to
+  // cross-attention, or with memory = x self-attention with a mask or a bias. With only padding masks, causal masks and a
+  // causal window, it is as fast as forward(x); masked_attention() computes everything else, and dropout. A window extends to
   // both sides, or only back if causal. Not for sequence-parallel models.
   Variable<T, D> attend(const Variable<T, D>& x, const Variable<T, D>& memory, const AttentionMask<T, D>& mask = {}) const {
     return this->named([&] {

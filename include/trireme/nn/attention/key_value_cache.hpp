@@ -19,7 +19,7 @@ struct NewTokens {
 };
 
 // A KV cache: the keys and values of all tokens that a model has read of some sequences, so that it reads each token once. Each
-// rank of a divided model keeps those of its own layers and heads.
+// rank of a divided model keeps the keys and values of its own layers and heads.
 //
 //   nn::KeyValueCache<float> cache(1, 256);
 //   Tensor<float> logits = model.next_token_logits({{.sequence = 0, .tokens = prompt}}, cache);

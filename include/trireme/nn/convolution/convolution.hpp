@@ -13,7 +13,7 @@
 #include "trireme/nn/base/module.hpp"
 
 // Convolutions of sequences [batch, length, channels], images [batch, height, width, channels] and volumes [batch, depth,
-// height, width, channels]. Names, weights and first values are those of torch.nn.
+// height, width, channels]. Names, weights and initial values are those of torch.nn.
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 

@@ -43,11 +43,11 @@ struct GatedMlpOptions {
   Gate gate = Gate::swiglu;
   bool bias = false;
   bool adaptable = true;                               // may get a LoRA adapter
-  std::optional<Initializer> weight_initializer = {};  // as nn::Linear's unless given; biases are then 0
+  std::optional<Initializer> weight_initializer = {};  // not given: as nn::Linear; if given, biases are 0
 };
 
-// down(gate(gate_proj(x)) * up_proj(x)) (Shazeer 2020, arXiv 2002.05202), with the names of Llama; [..., width] -> the same.
-// The ranks of a tensor axis divide the hidden features.
+// down(gate(gate_proj(x)) * up_proj(x)) (Shazeer 2020, arXiv 2002.05202), with the names of Llama; [..., width] -> the same
+// shape. The ranks of a tensor axis divide the hidden features.
 template <typename P, typename D = Cpu>
 class GatedMlp : public Module<P, D> {
  public:
