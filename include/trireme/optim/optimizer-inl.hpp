@@ -43,7 +43,7 @@ int Optimizer<P, D>::add_plane(std::string name, double value, Home home) {
   return static_cast<int>(planes_.numbers().size()) - 1;
 }
 
-// At the first use. Afterwards the ranges that this rank updates cannot change.
+// Called at the first use. Afterwards the ranges that this rank updates cannot change.
 template <typename P, typename D>
 void Optimizer<P, D>::make_planes() {
   require(!has_memory_ || store_.shard() == shard_,
@@ -155,7 +155,7 @@ void Optimizer<P, D>::update_whole_parameters(const std::vector<Range>& ranges, 
   publication->finish();
 }
 
-// Changes the pieces and sends the results to all ranks: those of one range while the next one is changed.
+// Changes the pieces and sends the results to all ranks: sends one range while it changes the next.
 template <typename P, typename D>
 void Optimizer<P, D>::change_pieces(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling,
                                     const std::function<void(const Piece&)>& change) {
@@ -284,8 +284,8 @@ void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
   }
 }
 
-// Makes one sum over the ranks for all parameters. For parameters that are not split over the tensor or expert axis, only its
-// first rank contributes.
+// Makes one sum over the ranks for all parameters. For parameters that are not split over the tensor or expert axis, only the
+// first rank of the axis contributes.
 template <typename P, typename D>
 void Optimizer<P, D>::measure_parameters(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling) {
   const Axis& axis = model_.context().parts();

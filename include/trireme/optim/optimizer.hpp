@@ -74,7 +74,7 @@ class Optimizer : public AnyOptimizer {
     T* values;
     const T* gradients;
     std::size_t count;
-    std::span<void* const> planes;  // `offset` elements before the piece, in each of the optimizer's planes: use plane()
+    std::span<void* const> planes;  // of the optimizer; each points `offset` elements before the piece: use plane()
     std::int64_t offset;
     ops::StepOnDevice on_device;  // pass it to GPU kernels: it has the numbers of the step that the host does not know
     double learning_rate;
@@ -173,7 +173,7 @@ class Optimizer : public AnyOptimizer {
 
   Model& model_;
   FlatStore& store_;
-  std::shared_ptr<Shard> shard_;  // once planes have memory
+  std::shared_ptr<Shard> shard_;  // set when planes get memory
   OwnedPlanes planes_;
   std::vector<int> visited_;  // values, gradients, own planes
   bool has_memory_ = false;

@@ -20,7 +20,7 @@ struct PlateauOptions {
 };
 
 // Lowers the learning rate when validation does not improve; the decisions of torch ReduceLROnPlateau, except that a relative
-// threshold is right also for results below 0.
+// threshold also works for results below 0.
 //
 //   optim::Plateau plateau({.factor = 0.5, .patience = 3});
 //   run.keep([&](State& state) { plateau.add_to(state); });

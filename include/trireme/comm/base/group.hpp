@@ -42,8 +42,9 @@ class Group final : public Collectives {
   // The ranks of each node, in ascending order; nodes in the order of their lowest ranks.
   std::vector<std::vector<int>> nodes() const;
 
-  // Waits until done() returns true, for example for this rank's GPU. done() must not block, and stays true once it is. If
-  // another rank fails meanwhile, throws its error, as a collective does; at the deadline throws Error{timeout} with `name`.
+  // Waits until done() returns true, for example for this rank's GPU. done() must not block, and must stay true after its first
+  // true. If another rank fails meanwhile, throws its error, as a collective does; at the deadline throws Error{timeout} with
+  // `name`.
   void wait_until(const std::function<bool()>& done, std::string_view name) const;
 
  private:

@@ -18,9 +18,9 @@ enum class BackendKind : std::uint8_t {
   nccl,    // ranks are processes with a GPU each, see StartUp and comm/nccl/gpu_group.hpp
 };
 
-// The launcher that started the processes, whose environment variables tell them how to find each other. `automatic` takes the
-// first that has set its variables: mpirun; torchrun (RANK, WORLD_SIZE, MASTER_ADDR); srun (SLURM_PROCID, SLURM_NTASKS);
-// otherwise the process is alone.
+// The launcher that started the processes; its environment variables tell them how to find each other. `automatic` takes the
+// first launcher that has set its variables: mpirun; torchrun (RANK, WORLD_SIZE, MASTER_ADDR); srun (SLURM_PROCID,
+// SLURM_NTASKS); otherwise the process is alone.
 enum class StartUp : std::uint8_t { automatic, mpi, torchrun, slurm, single };
 
 struct LaunchOptions {
@@ -38,9 +38,9 @@ struct LaunchOptions {
   GpuCollectives gpu_collectives = GpuCollectives::automatic;  // nccl backend
 };
 
-// Runs `main` once on every rank with the world group and returns this process's exit code: the largest of its ranks'.
-// A rank that throws makes all other ranks throw Error{peer_failed} at their next wait; the first error is printed once,
-// and the exit code is exit_code_of(code) for an Error (core/exit_code.hpp), 4 for std::bad_alloc, else 1.
+// Runs `main` once on every rank with the world group and returns this process's exit code: the largest one of its ranks. A
+// rank that throws makes all other ranks throw Error{peer_failed} at their next wait; the first error is printed once, and the
+// exit code is exit_code_of(code) for an Error (core/exit_code.hpp), 4 for std::bad_alloc, else 1.
 int launch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main);
 
 BackendKind parse_backend(std::string_view name);    // "thread", "mpi" or "nccl"

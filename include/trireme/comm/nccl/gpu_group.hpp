@@ -7,10 +7,10 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// The collectives on GPUs' memory. Staged: data are copied to the host, go through the host's group that the GPUs' group was
-// made of, and are copied back, while the host waits.
+// The collectives on GPUs' memory. Staged: data are copied to the host, go through the host's group from which the GPU group
+// was made, and are copied back, while the host waits.
 enum class GpuCollectives : std::uint8_t {
-  automatic,  // NCCL's; staged if a rank lacks NCCL or ranks share a GPU, and rank 0 logs it
+  automatic,  // NCCL; staged if a rank lacks NCCL or ranks share a GPU, which rank 0 logs
   nccl,
   staged,
 };

@@ -134,8 +134,8 @@ class Experts : public Module<P, D> {
 // master type. Only for the CPU. Names are those of Mixtral and Qwen2-MoE in transformers.
 //
 // With a tape it adds two losses to that of the step (add_loss()), each a mean over sequences, weighted by their targets:
-// - count * sum over experts of (share of tokens that chose the expert) * (its mean probability), over one sequence, so that this
-//   loss does not depend on ranks or micro-batches (Fedus et al. 2021, arXiv 2101.03961);
+// - count * sum over experts of (share of tokens that chose the expert) * (its mean probability), over one sequence, so that
+//   this loss does not depend on ranks or micro-batches (Fedus et al. 2021, arXiv 2101.03961);
 // - the mean square of the logits' log-sum-exp (Zoph et al. 2022, arXiv 2202.08906).
 template <typename P, typename D = Cpu>
 class MixtureOfExperts : public Module<P, D> {
