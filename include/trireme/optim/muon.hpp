@@ -104,8 +104,8 @@ Muon<P, D>::Muon(Model& model, const MuonOptions& options)
   for (int index = 0; index < store.num_parameters(); ++index) {
     const ParameterInfo& info = store.parameter(index);
     require(!info.trainable || !info.placement.split() || !is_matrix(info, this->rule_of(index).adapts),
-            "Muon needs whole matrices, and a tensor or expert axis splits {}: train without them, or leave it to AdamW by a "
-            "group with adapts = false",
+            "Muon needs whole matrices, and a tensor or expert axis splits {}: train without these axes, or leave it to AdamW "
+            "by a group with adapts = false",
             info.name);
   }
 }

@@ -57,18 +57,18 @@ class DataParallel {
   // Step::finish(). Collective.
   void gather_gradients() const;
 
-  // The result of tuning; nothing before it ends.
+  // The result of tuning; nothing before tuning ends.
   std::optional<BucketTuning> tuning() const;
 
-  // Nothing before the first step that may be compressed.
+  // Whether gradients are compressed; nothing before the first step that may be compressed.
   std::optional<CompressionDecision> compression_decision() const;
 
   // The tensors that the communication hook keeps for this rank's parameters. A checkpoint saves them, and a run with the same
   // nodes loads them.
   std::vector<NamedTensor> compression_state() const;
 
-  // Adds what a checkpoint keeps: the model, the loss scale, and each rank's compression_state(), which a run with other nodes
-  // starts with zeros. Names begin with "<prefix>model.", "<prefix>grad_scaler." and "<prefix>compression.".
+  // Adds what a checkpoint keeps: the model, the loss scale, and each rank's compression_state(). A run with other nodes starts
+  // the latter with zeros. Names begin with "<prefix>model.", "<prefix>grad_scaler." and "<prefix>compression.".
   void add_to(State& state, const std::string& prefix = {});
 
   // The loss scaler of a model that computes in float16. For other models it is disabled and its scale is 1.

@@ -23,7 +23,7 @@ struct ImageShape {
 // Images of one shape, each with a class. Copies are cheap: they share the pixels, which are immutable.
 class ImageDataset {
  public:
-  // pixels are [count, height, width, channels], labels [count], each in [0, classes). Throws Error where they do not match.
+  // pixels are [count, height, width, channels], labels [count], each in [0, classes). Throws Error if they do not match.
   ImageDataset(const ImageShape& shape, std::vector<std::uint8_t> pixels, std::vector<std::int32_t> labels,
                std::int64_t classes);
 
@@ -35,7 +35,7 @@ class ImageDataset {
   std::span<const std::uint8_t> image(std::int64_t index) const;  // [height, width, channels]
   std::int32_t label(std::int64_t index) const;
 
-  // Images [begin, begin + count). Throws Error where some of them do not exist.
+  // Images [begin, begin + count). Throws Error if some of them do not exist.
   ImageDataset part(std::int64_t begin, std::int64_t count) const;
 
  private:
@@ -59,7 +59,7 @@ struct Normalization {
   std::vector<float> std = {};   // [channels]
 };
 
-// The mean and standard deviation of each channel over all pixels of all images. Throws Error where there are no images, or a
+// The mean and standard deviation of each channel over all pixels of all images. Throws Error if there are no images, or if a
 // channel has the same value in all pixels.
 Normalization normalization_of(const ImageDataset& dataset);
 

@@ -25,7 +25,7 @@ class Exchange;
 class [[nodiscard]] HookTask {
  public:
   struct promise_type {
-    Exchange* exchange = nullptr;  // the one that it awaits
+    Exchange* exchange = nullptr;  // the one that the coroutine awaits
 
     HookTask get_return_object() { return HookTask(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
@@ -134,7 +134,7 @@ class GradientBucket {
   template <typename T>
   Exchange all_to_all(const std::vector<T>& parts, std::vector<T>& received) const {
     const std::size_t count = parts.size() / ranks();
-    require(parts.size() == count * ranks(), "{}: {} elements are no equal parts for {} ranks", place_.name, parts.size(),
+    require(parts.size() == count * ranks(), "{}: {} elements can't be divided evenly among {} ranks", place_.name, parts.size(),
             size());
     received.resize(parts.size());
     return Exchange([this, &parts, &received, count](const Group& group, std::vector<Pending>& pending) {

@@ -47,7 +47,7 @@ class OpenStep {
   // the largest share on all ranks, so that each sample has the same weight in the sum.
   virtual std::int64_t weighed(std::int64_t targets) const = 0;
 
-  // Both once for every micro-batch; listen() before its forward pass, in a pipeline before its backward pass.
+  // Call both once for every micro-batch: listen() before its forward pass, or in a pipeline before its backward pass.
   virtual void listen(Tape& tape) = 0;
   virtual void add(MicroBatchLoss loss, std::int64_t nominal_targets) = 0;
   virtual void add_of_stage(MicroBatchLoss loss) = 0;  // losses that layers of an earlier stage add
