@@ -23,7 +23,7 @@ namespace trireme TRIREME_EXPORT {
 
 // How the replicas of a model combine their buffers after each step.
 enum class BufferReduction : std::uint8_t {
-  mean,  // averaged, unless batch norm is synchronised: the replicas then have equal values and keep them
+  mean,  // averaged; with synchronised batch norm the replicas have equal values already and keep them
   max,
   none,  // each replica keeps its own, as with BufferOptions::rows
 };
@@ -118,7 +118,7 @@ class BufferPlane {
   void add_to(State& state, const std::string& prefix);
 
   // keep() saves the values of all buffers. restore() brings them back if keep() was called in this step; a skipped step needs
-  // it, since its forward passes have changed the values.
+  // restore(), since its forward passes have changed the values.
   void keep();
   bool are_kept() const { return are_kept_; }
   void restore();

@@ -45,8 +45,8 @@ struct ParameterInfo {
 // that layers compute with; optimizers add their own planes. A bucket, a shard or an optimizer pass is a range of this space.
 // Parameters start at 64-byte boundaries; in the gaps values and gradients stay zero.
 //
-// Planes can move: ask the store for a plane each time, and don't keep an address or a tensor of it beyond one layer or one
-// visit of a piece.
+// Planes can move: ask the store for a plane each time, and don't keep an address or a tensor of the plane beyond one layer or
+// one visit of a piece.
 //
 // Several threads may read values at once, as forward passes without a Tape do; the first use may be concurrent too. A writer
 // (initialize, write_values, loading, gradients, a step) needs exclusive access to the store.
@@ -78,9 +78,9 @@ class FlatStore {
   // A parameter by number, before distribute(). Its offset is not set yet.
   const ParameterInfo& registered(int number) const;
 
-  // For a model of stages: call it once, before the store is laid out. `parameters` and `buffers` say for each number which
-  // ranks of the pipeline axis hold it, ascending; `rank` is this rank. Afterwards parameters and buffers that only other ranks
-  // hold are not in this store, and nothing more can be added.
+  // For a model of stages: call it once, before the store is laid out. `parameters` and `buffers` list for each number the
+  // ranks of the pipeline axis that hold it, ascending; `rank` is this rank. Afterwards parameters and buffers that only other
+  // ranks hold are not in this store, and nothing more can be added.
   void distribute(int rank, std::span<const std::vector<int>> parameters, std::span<const std::vector<int>> buffers);
   int index_of(int number) const;  // Error{invalid_argument} with the parameter's name and ranks if only other ranks hold it
   int buffer_index_of(int number) const;
@@ -118,7 +118,7 @@ class FlatStore {
   const std::shared_ptr<PlaneTable>& planes() { return planes_; }
 
   // Calls action(piece) for each contiguous piece of memory, in the order of `ranges`; empty ranges are skipped. Throws before
-  // the first call if a range does not lie in all of these planes on this rank. A piece is a whole range, or at most 2^20
+  // the first call if a range does not lie in all visited planes on this rank. A piece is a whole range, or at most 2^20
   // elements of it if a plane on the host is copied to a GPU.
   template <typename Visit>
   void visit(std::span<const int> planes, std::span<const Range> ranges, const Visit& action) {
@@ -223,8 +223,8 @@ class FlatStore {
   void* list_plane(State& state, int plane);
   StateTensor listed(std::string name, int plane, void* place, int index);
 
-  // Where the elements of a parameter that lie in `range` belong in the whole parameter. `data` points to a plane that holds
-  // only this range.
+  // Returns where the elements of a parameter that lie in `range` belong in the whole parameter. `data` points to a plane that
+  // holds only this range.
   template <typename T>
   std::vector<StatePiece> pieces(int index, const Range& range, T* data) {
     return pieces_of(index, range, data, sizeof(T));

@@ -28,7 +28,7 @@ struct LoraOptions {
 
   double scale() const;                         // alpha / rank, or alpha / sqrt(rank)
   bool is_target(std::string_view name) const;  // of a layer's dotted name
-  void check() const;                           // an Error for values that no layer can have
+  void check() const;                           // throws Error for values that no layer can have
 };
 
 // A linear layer and the names by which targets select it: its own name, or the names of the parts that it packs, such as
@@ -43,7 +43,7 @@ struct TargetableLayer {
   std::vector<Part> parts = {};
 };
 
-// Error{invalid_argument} for a target that names none of these layers.
+// Throws Error{invalid_argument} for a target that names none of these layers.
 void require_known_targets(const LoraOptions& options, const std::vector<TargetableLayer>& layers);
 
 }  // namespace trireme

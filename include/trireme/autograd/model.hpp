@@ -34,7 +34,7 @@ struct ModelContext {
   const Axis& parts() const { return tensor != nullptr ? tensor : expert; }  // ranks that hold parts of parameters
 
   int num_stages() const;           // of all ranks together
-  std::vector<int> stages() const;  // that lie here: stage s lies on rank s % ranks
+  std::vector<int> stages() const;  // the stages that lie here: stage s lies on rank s % ranks
 };
 
 // The state that the modules of a model share. The root module makes the Model; code without modules makes its own:

@@ -31,7 +31,7 @@ struct Marks {
   bool internal = false;
 };
 
-// An operand by reference, a result by value.
+// Holds an operand by reference, a result by value.
 template <typename What>
 struct Stored {
   using type = const What&;

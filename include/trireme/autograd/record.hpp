@@ -1,8 +1,8 @@
 #pragma once
 
-// The gate of operations: how to write your own. An operation is a struct with a name, a forward() that computes the results
-// from the operands, and a backward() that computes gradients. Its other members are settings, which describe() names for
-// observers.
+// The gate of operations: how to write your own operation. An operation is a struct with a name, a forward() that computes the
+// results from the operands, and a backward() that computes gradients. Its other members are settings, which describe() names
+// for observers.
 //
 //   struct Square {
 //     static constexpr std::string_view name = "square";
@@ -222,7 +222,7 @@ class OperationNode<splits, O, std::tuple<Results...>, std::tuple<Kept...>, std:
 
   struct Weights {
     bool wait = false;                               // in a split backward pass
-    std::unique_ptr<GradientsOfResults> of_results;  // while they wait
+    std::unique_ptr<GradientsOfResults> of_results;  // until weight_gradients() runs
   };
   struct NoWeights {};
 
@@ -316,7 +316,7 @@ auto gradient_of(const Given<X>& given) {
   }
 }
 
-// Those of the results that are not internal.
+// The results that are not internal.
 template <typename... Results>
 auto returned_of(const std::tuple<Results&...>& results) {
   return std::apply(
@@ -405,8 +405,8 @@ struct Watch {
 //
 // If an operand is marked as a weight, two functions with the arguments of backward() replace it: input_gradients() and
 // weight_gradients(). weight_gradients() runs later if the backward pass is split (Tape::split_backward) and the weights are
-// parameters; otherwise it runs first. An input_gradients() that starts a transfer returns a function that waits for it;
-// weight_gradients() then runs between the two.
+// parameters; otherwise it runs first. An input_gradients() that starts a transfer returns a function that waits for the
+// transfer; weight_gradients() then runs between the two.
 template <typename O, typename R, typename... Operands>
 auto record(O operation, const R& results, const Operands&... operands) {
   require_operands(operation.name, operands...);

@@ -10,7 +10,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Which rank owns which part of a store's trainable range, where ranks share the work of the optimizer. The range is cut into
+// Which rank owns which part of a store's trainable range, if ranks share the work of the optimizer. The range is cut into
 // slices, and every rank owns a part of each slice. The cuts depend only on the parameters and the two sizes given, not on
 // buckets.
 //

@@ -116,8 +116,8 @@ struct TapeOptions {
   TapeOptions restarted() const;
 };
 
-// Records what the forward pass does, for one backward pass. While in scope it is the current tape of its thread; without
-// one nothing is recorded. Use one for each micro-batch. Without options there are no random numbers: dropout is an error.
+// Records what the forward pass does, for one backward pass. While in scope it is the current tape of its thread; without a
+// tape nothing is recorded. Use one for each micro-batch. Without options there are no random numbers: dropout is an error.
 //
 // A pipeline has several micro-batches under way, each with its tape, and resumes the tape of the one it works on:
 //   Tape tape(options);  ...forward...  tape.suspend();  ...others...  tape.resume();  loss.backward();  tape.suspend();
@@ -186,7 +186,7 @@ class Tape {
   void contributed(FlatStore& store, int parameter);
 
  private:
-  void leave();  // takes it off its thread
+  void leave();  // removes it from its thread's stack of tapes
 
   void set_layers(std::shared_ptr<const LayersAround> layers);
 

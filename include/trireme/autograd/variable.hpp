@@ -138,7 +138,7 @@ class Variable {
 
   Variable detach() const { return Variable(value_); }  // the same value as a constant: gradients end here
 
-  // Runs the tape backward from here, with `upstream` as the gradient of every element. The tape is used up.
+  // Runs the tape backward from here, with `upstream` as the gradient of every element. The tape can't be used again.
   void backward(G upstream = G{1}) const { backward(Tensor<G, D>::full(value_.shape(), upstream)); }
 
   // Runs the tape backward from here with `upstream` as the gradient, in the shape of the value.

@@ -8,8 +8,8 @@
 //   });
 //
 // The function is called twice, with different dynamic extents and different input elements. An observer
-// (autograd/observer.hpp) sees the operations of both passes. If an extent differs between the passes, the file computes it
-// from the inputs' extents.
+// (autograd/observer.hpp) sees the operations of both passes. If an extent differs between the passes, the file computes this
+// extent from the inputs' extents.
 
 #include <concepts>
 #include <cstdint>

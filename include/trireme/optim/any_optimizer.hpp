@@ -18,7 +18,7 @@ namespace optim {
 // change. In steps of DataParallel and StepGraph, buffers get back their values from before the step.
 enum class NonFinitePolicy : std::uint8_t {
   stop,  // Error{diverged} with the step, its loss, and the first parameter and ranks that were not finite
-  skip,  // skips the step; the same error after more than UpdateOptions::max_skipped skipped steps in a row
+  skip,  // skips the step; throws as `stop` after more than UpdateOptions::max_skipped skipped steps in a row
 };
 
 struct UpdateOptions {

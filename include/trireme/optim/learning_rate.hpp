@@ -47,7 +47,7 @@ struct OneCycleOptions {
 // Two half cosines (torch OneCycleLR; Smith, Topin 2018, arXiv 1708.07120).
 LearningRate one_cycle(const OneCycleOptions& options);
 
-// How the first `warmup` steps rise to base.
+// How the rate rises to base in the first `warmup` steps.
 enum class Warmup : std::uint8_t {
   from_zero,   // base * step / warmup
   from_first,  // base * (step + 1) / warmup

@@ -135,8 +135,8 @@ class Optimizer : public AnyOptimizer {
   void rewrite_values(const std::function<void(const Piece&)>& change);
 
   // Adds a plane over the elements that this rank updates, for moments, and returns its number for Piece::plane. All elements
-  // start as `value`. Checkpoints save it under this name, which must be unique within the optimizer. The plane ends with the
-  // optimizer.
+  // start as `value`. Checkpoints save it under this name, which must be unique within the optimizer. The plane is removed with
+  // the optimizer.
   int add_plane(std::string name, double value = 0, Home home = Home::device);
   static constexpr int no_plane = -1;
 
@@ -182,8 +182,8 @@ class Optimizer : public AnyOptimizer {
   std::vector<ResolvedRule> resolved_;  // by parameter
   GroupNorms group_norms_;
   Tensor<ops::UpdateSquares, D> squares_;  // by parameter, with Needs::parameter_norms; the last entry is a dummy
-  std::vector<std::int64_t> steps_;        // by parameter, where the store lies on the host
-  std::optional<DeviceSteps> on_device_;   // if the store lies on a GPU, which then decides over steps
+  std::vector<std::int64_t> steps_;        // by parameter, if the store lies on the host
+  std::optional<DeviceSteps> on_device_;   // if the store lies on a GPU: the GPU then decides whether to take steps
   std::int64_t skipped_steps_ = 0;
   std::int64_t skipped_in_a_row_ = 0;  // steps that were not finite
 };

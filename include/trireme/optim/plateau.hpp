@@ -28,7 +28,7 @@ struct PlateauOptions {
 //   plateau.update(validation_loss);  // after each validation
 //   step.update(optimizer, {.learning_rate = rate(number) * plateau.factor()});
 //
-// Each rank has its own: give all ranks the same results, as Run::evaluate and Group::all_reduce return them.
+// Each rank has its own Plateau: give all ranks the same results, as Run::evaluate and Group::all_reduce return them.
 class Plateau {
  public:
   explicit Plateau(const PlateauOptions& options = {});

@@ -19,9 +19,9 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// Trains replicas of a model on several ranks: each computes gradients of its own samples, and all ranks get the sum. Ranks may
-// have different numbers of counted targets: the gradient is that of the mean over all targets.
-// Make it before the optimizer's first step, since it decides which parameters the optimizer updates on this rank.
+// Trains replicas of a model on several ranks: each rank computes gradients of its own samples, and all ranks get the sum.
+// Ranks may have different numbers of counted targets: the gradient is that of the mean over all targets. Make it before the
+// optimizer's first step, since it decides which parameters the optimizer updates on this rank.
 //
 //   parallel::DataParallel replicas(model, mesh);
 //   optim::AdamW<Float32> optimizer(model);
@@ -49,8 +49,8 @@ class DataParallel {
   // FixedBits::micro_batches / ranks. Only one step at a time may be open.
   Step begin(std::int64_t number, int micro_batches = 1);
 
-  // Does what a step launched by a StepGraph can't: asks all ranks, as Step::ask does, and at every check_replicas-th call
-  // compares the replicas, for which the host waits. Call it between steps. Collective.
+  // Does what a step launched by a StepGraph can't: sends requests to all ranks, as Step::ask does, and at every
+  // check_replicas-th call compares the replicas, for which the host waits. Call it between steps. Collective.
   StepRequests exchange(const StepRequests& requests = {});
 
   // If the step is sharded, gathers the whole reduced gradient on all ranks, so that a program can look at it. Call it after
@@ -68,7 +68,7 @@ class DataParallel {
   std::vector<NamedTensor> compression_state() const;
 
   // Adds what a checkpoint keeps: the model, the loss scale, and each rank's compression_state(). A run with other nodes starts
-  // the latter with zeros. Names begin with "<prefix>model.", "<prefix>grad_scaler." and "<prefix>compression.".
+  // compression_state() with zeros. Names begin with "<prefix>model.", "<prefix>grad_scaler." and "<prefix>compression.".
   void add_to(State& state, const std::string& prefix = {});
 
   // The loss scaler of a model that computes in float16. For other models it is disabled and its scale is 1.

@@ -56,7 +56,7 @@ enum class Sharding : std::uint8_t {
 
   // Every rank updates only its shard, keeps optimizer state only for this shard, and sends the new values to the others (ZeRO
   // 1; Rajbhandari et al. 2020, arXiv 1910.02054). With Plain and FixedBits a shard is a part of each slice of the gradients,
-  // which are reduce-scattered (autograd/shard_map.hpp). With Hooked it is the parameters that the rank compresses for its
+  // which are reduce-scattered (autograd/shard_map.hpp). With Hooked a shard is the parameters that the rank compresses for its
   // node; with CompressionBetween::ranks, or one rank per node, these are all parameters.
   optimizer,
 };
@@ -86,9 +86,9 @@ struct ParallelOptions {
   bool synchronize_batch_norm = true;
 
   // The number of steps in which all parameters are compared once between replicas, a part in each step; 0: never. If batch
-  // norm is synchronised, running statistics are compared too. Tied parameters are compared between stages, and parameters
-  // other than experts' between the ranks of an expert axis. On a difference all ranks throw Error{diverged}, which names what
-  // differs and the ranks in the minority.
+  // norm is synchronised, running statistics are compared too. Tied parameters are compared between stages, and parameters that
+  // do not belong to experts between the ranks of an expert axis. On a difference all ranks throw Error{diverged}, which names
+  // what differs and the ranks in the minority.
   int check_replicas = 100;
 
   amp::GradScalerOptions loss_scale = {};  // for models that compute in float16

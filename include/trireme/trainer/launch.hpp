@@ -22,7 +22,7 @@ namespace trainer {
 int launch(int argc, char** argv, const Options& defaults, const std::function<void(Run&)>& train);
 
 // For a program with options of its own. Checkpoints keep the values of these options as settings; a resumed run must have the
-// same, see Differs.
+// same values, see Differs.
 int launch(int argc, char** argv, CommandLine& line, const Options& defaults, const std::function<void(Run&)>& train);
 
 }  // namespace trainer

@@ -18,9 +18,9 @@ namespace trainer {
 
 // What a run uses of its process: by default nothing, for a program that trains inside another one.
 struct ProcessUse {
-  // With checkpoints the first SIGINT, SIGTERM, SIGUSR1, SIGHUP, or SIGPIPE sent by another process, saves and stops after the
-  // step; a second SIGINT or SIGTERM ends the process at once. Output to a closed pipe is lost and does not end the process. A
-  // signal that was ignored when the process began stays ignored.
+  // With checkpoints the first SIGINT, SIGTERM, SIGUSR1, SIGHUP, or SIGPIPE sent by another process, makes the run save and
+  // stop after the step; a second SIGINT or SIGTERM ends the process at once. Output to a closed pipe is lost and does not end
+  // the process. A signal that was ignored when the process began stays ignored.
   bool signals = false;
   bool terminal = false;         // progress on standard output, see monitor::terminal
   bool standard_output = false;  // the run prints its lines there; otherwise they go to the log

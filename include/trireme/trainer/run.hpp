@@ -134,7 +134,7 @@ class Run {
     return {*this, loader};
   }
   template <typename Loader>
-  void steps(const Loader&& loader) = delete;  // would be gone before the first step
+  void steps(const Loader&& loader) = delete;  // the loader would be destroyed before the first step
 
   // Begins the current step of another model of the run: inside the loss of the first model, or after its step.
   parallel::Step begin(Model& model, int micro_batches = 1);
@@ -170,7 +170,7 @@ class Run {
       }
     });
   }
-  // The mean loss of a model that has loss(output, batch).
+  // Returns the mean loss of a model that has loss(output, batch).
   template <typename Net, typename Samples>
   Mean evaluate(const Net& model, const Samples& samples) {
     return evaluate_batches(model, samples, [&](const auto& batch) {

@@ -62,7 +62,7 @@ SingularVectors<T, D> power_iteration(const Tensor<T, D>& weight, const Tensor<T
   return {.left = after.value().reshape({out}), .right = right.value().reshape({right.shape().back()})};
 }
 
-// weight[out, ...] divided by left^T weight right, which is its largest singular value once the vectors have converged (Miyato
+// weight[out, ...] divided by left^T weight right, which is the largest singular value when the vectors have converged (Miyato
 // et al. 2018, arXiv 1802.05957). The vectors are constants.
 template <typename T, typename D>
 Variable<T, D> spectral_norm(const Variable<T, D>& weight, const SingularVectors<T, D>& vectors) {

@@ -126,7 +126,7 @@ Loss<Accumulate<T>, D> nll_loss(const Variable<T, D>& log_probabilities, const T
   return loss;
 }
 
-// 1 - cosine where the target of a row is 1, max(0, cosine - margin) where it is -1; a, b [..., width], targets [...].
+// 1 - cosine where the target of a row is 1, max(0, cosine - margin) where the target is -1; a, b [..., width], targets [...].
 template <typename T, typename D>
 Loss<Accumulate<T>, D> cosine_embedding_loss(const Variable<T, D>& a, const Variable<T, D>& b,
                                              const Tensor<std::int32_t, D>& targets, double margin = 0) {
@@ -180,9 +180,9 @@ struct InfoNceOptions {
 };
 
 // InfoNCE: for each query, the cross-entropy of finding its key, the one in the same row, among all keys (van den Oord et al.
-// 2018, arXiv 1807.03748). queries, keys [rows, width]. With an axis, these are the keys of all its ranks, which must have the
-// same number of rows. A loss of both directions, as CLIP's, is add(info_nce_loss(a, b), info_nce_loss(b, a)). The axis must
-// outlive the tape.
+// 2018, arXiv 1807.03748). queries, keys [rows, width]. With an axis, the keys of all its ranks are used, and the ranks must
+// have the same number of rows. A loss of both directions, as in CLIP, is add(info_nce_loss(a, b), info_nce_loss(b, a)). The
+// axis must outlive the tape.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> info_nce_loss(const Variable<T, D>& queries, const Variable<T, D>& keys,
                                      const InfoNceOptions& options = {}, const Collectives* axis = nullptr) {

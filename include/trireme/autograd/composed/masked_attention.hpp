@@ -32,7 +32,7 @@ struct AttentionMask {
 };
 
 struct MaskedAttentionOptions {
-  double scale = 0;              // of the products of queries and keys; 0: 1 / sqrt(size)
+  double scale = 0;              // factor on the products of queries and keys; 0: 1 / sqrt(size)
   double dropout = 0;            // of the softmax's result, by dropout()
   std::string_view stream = {};  // names the dropout's random numbers
   // For a q that holds only some of `all_heads` heads, from first_head on: dropout drops the same elements as with all heads.

@@ -49,8 +49,8 @@ class AddedLossOf final : public AddedLoss {
 };
 
 // Adds an auxiliary loss, such as one that balances experts: `sum`, of one element, is added to the Loss::sum of this
-// micro-batch. Any layer in any stage of a pipeline may call it. Multiply a mean over targets by their number first. All ranks
-// of a tensor axis must add the same loss. Without a tape, as in evaluation, it does nothing.
+// micro-batch. Any layer in any stage of a pipeline may call it. Multiply a mean over targets by the number of targets first.
+// All ranks of a tensor axis must add the same loss. Without a tape, as in evaluation, it does nothing.
 template <typename T, typename D>
 void add_loss(const Variable<T, D>& sum) {
   require(sum.value().defined() && sum.shape().numel() == 1, "add_loss() takes one element, not {}",

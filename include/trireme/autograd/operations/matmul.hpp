@@ -72,7 +72,7 @@ TRIREME_EXPORT Variable<T, D> add_low_rank(const Variable<T, D>& y, const Variab
 // Where the scale of an operand of an 8-bit product comes from: Micikevicius et al. 2022, arXiv 2209.05433.
 enum class Float8Scaling : std::uint8_t {
   none,     // no 8-bit product
-  current,  // from its own largest element, which takes one more pass over it
+  current,  // from the operand's largest element; takes one more pass over the operand
   delayed,  // from the largest elements of earlier calls; larger elements saturate
 };
 
@@ -81,7 +81,7 @@ Float8Scaling float8_scaling_named(std::string_view name);  // the names above; 
 // What delayed scaling keeps of earlier calls: the largest magnitudes of each operand [length], the newest first.
 template <typename D = Cpu>
 struct Float8History {
-  Tensor<float, D> x;  // undefined, like the others: current scaling
+  Tensor<float, D> x;  // if undefined, like the others: current scaling
   Tensor<float, D> weight;
   Tensor<float, D> dy;
   bool update = true;  // false: the call does not change them

@@ -17,7 +17,7 @@ template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                          const Variable<Accumulate<T>, D>& bias, double epsilon, int dims = 1);
 
-// The norm of a float variable, rounded to T for the matrix product that follows.
+// layer_norm() of a float variable, rounded to T for the matrix product that follows.
 template <typename T, typename D>
 requires(!std::same_as<T, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> layer_norm(const Variable<Accumulate<T>, D>& x,
                                                                                    const Variable<Accumulate<T>, D>& weight,
@@ -30,7 +30,7 @@ TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_la
     const Variable<Accumulate<T>, D>& x, const Variable<T, D>& residual, const Variable<Accumulate<T>, D>& weight,
     const Variable<Accumulate<T>, D>& bias, double epsilon);
 
-// x / sqrt(average of x^2 over the last dim + epsilon) * weight[width], which may be undefined. As for layer_norm, there are
+// x / sqrt(average of x^2 over the last dim + epsilon) * weight; weight[width] may be undefined. As for layer_norm, there are
 // forms that round to T and that add a residual.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> rms_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight, double epsilon);
@@ -82,8 +82,8 @@ TRIREME_EXPORT Variable<T, D> batch_norm_add_relu(const Variable<T, D>& x, const
                                                   const RunningStatistics<Accumulate<T>, D>& running,
                                                   const BatchNormArguments& options = {});
 
-// x [batch, ..., channels], each sample normalised over each of `groups` equal parts of the channels. It does not depend on the
-// batch: training and evaluation give the same result, and so does any division of the batch.
+// x [batch, ..., channels], each sample normalised over each of `groups` equal parts of the channels. The result does not
+// depend on the batch: training and evaluation give the same result, and so does any division of the batch.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                          const Variable<Accumulate<T>, D>& bias, int groups, double epsilon = 1e-5);

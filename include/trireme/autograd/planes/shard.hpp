@@ -12,8 +12,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// The part of a store's trainable range that this rank's optimizers update, where ranks share that work. An optimizer updates
-// the parameters inside ranges(), in their order, and reports each finished range to a Publication.
+// The part of a store's trainable range that this rank's optimizers update, if ranks share that work. An optimizer updates the
+// parameters inside ranges(), in their order, and reports each finished range to a Publication.
 class Shard {
  public:
   Shard(std::vector<Range> ranges, bool fixed_bits, std::vector<std::int64_t> bounds = {})

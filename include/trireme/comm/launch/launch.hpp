@@ -31,8 +31,8 @@ struct LaunchOptions {
   std::chrono::milliseconds deadline = std::chrono::minutes(10);  // of every wait for other ranks
   Algorithm algorithm = Algorithm::automatic;
   ProgressMode progress = ProgressMode::thread;
-  // Each rank records its calls in rank-<rank>.flight in this folder, for trireme-flight. Empty: in TRIREME_FLIGHT_DIR, or not
-  // at all if that is not set.
+  // Each rank records its calls in rank-<rank>.flight in this folder, for trireme-flight. Empty: in the folder
+  // TRIREME_FLIGHT_DIR; if that is not set, nothing is recorded.
   std::string flight_directory = {};
   StartUp start_up = StartUp::automatic;                       // nccl backend
   GpuCollectives gpu_collectives = GpuCollectives::automatic;  // nccl backend

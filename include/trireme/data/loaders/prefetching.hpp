@@ -16,7 +16,7 @@ namespace data {
 struct PrefetchOptions {
   int threads = 1;           // each loads whole micro-batches; 0: nothing is read ahead
   std::int64_t batches = 2;  // the most micro-batches that all threads together read ahead
-  std::int64_t bytes = 0;    // the most bytes of these, if the next one is no larger than the last; 0: no bound
+  std::int64_t bytes = 0;    // the most bytes of these, unless a micro-batch is larger than the one before; 0: no bound
 };
 
 struct PrefetchReport {

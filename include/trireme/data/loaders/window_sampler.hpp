@@ -25,7 +25,7 @@ class WindowSampler {
   std::int64_t start(std::int64_t sample) const;
   // Whether a model may keep its state from the previous step: false where a row starts, and for all orders but `continued`.
   bool continues(std::int64_t sample) const;
-  // How many windows fit without overlap: in each order, an epoch reads about as many tokens as there are.
+  // How many windows fit without overlap: with every order, an epoch reads about as many tokens as there are.
   std::int64_t samples_per_epoch() const noexcept {
     return order_ == WindowOrder::random ? (num_tokens_ - 1) / length_ : num_windows_;
   }

@@ -47,7 +47,7 @@ class TokenShards {
   void read(std::int64_t document, std::int64_t begin, std::span<std::int32_t> into) const;
   std::vector<std::int32_t> at(std::int64_t document) const;  // all tokens of a document
 
-  // A text that identifies the content. It takes the "digest" in a shard's metadata, or if there is none, computes one of the
+  // A text that identifies the content. It uses the "digest" in each shard's metadata, or if there is none, a digest of the
   // file.
   std::string content() const;
 

@@ -16,7 +16,7 @@ struct MaskingOptions {
   std::vector<std::int32_t> special = {};  // tokens that are never chosen, for example [CLS], [SEP] and padding
   double probability = 0.15;               // of choosing a token
   double masked = 0.8;                     // share of the chosen tokens that become mask_token
-  double random = 0.1;                     // share of them that become a random token; the others stay
+  double random = 0.1;                     // share of the chosen tokens that become a random token; the rest stay
   std::uint64_t seed = 0;
 };
 

@@ -75,8 +75,7 @@ inline nn::BatchNormOptions norm(std::int64_t channels, const DcGanOptions& opti
   return {.channels = channels, .weight_initializer = options.norm_weight_initializer};
 }
 
-// The multiplications of a convolution that applies its matrix to this number of pixels. A linear layer applies its matrix
-// once.
+// The multiplications of a convolution that applies its matrix to `pixels` pixels. A linear layer applies its matrix once.
 template <typename Convolution>
 double cost_of(const Convolution& layer, std::int64_t pixels) {
   return static_cast<double>(layer.store().registered(layer.weight.number()).placement.shape.numel() * pixels);

@@ -120,8 +120,8 @@ Loss<Accumulate<T>, D> discriminator_loss(const Discriminator& discriminator, co
   return add(of_real, adversarial_loss(discriminator.logits(fake.detach()), false));
 }
 
-// How far the discriminator is from taking the fake images as real (the non-saturating loss). The discriminator's parameters
-// are constants here.
+// The generator's loss: how far the discriminator is from taking the fake images as real (the non-saturating loss). The
+// discriminator's parameters are constants here.
 template <typename Discriminator, typename T, typename D>
 Loss<Accumulate<T>, D> generator_loss(const Discriminator& discriminator, const Variable<T, D>& fake) {
   const FrozenParameters frozen(discriminator);

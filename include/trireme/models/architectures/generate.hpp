@@ -28,9 +28,9 @@ struct GenerateOptions {
   double top_p = 1;
   std::vector<std::int32_t> stop = {};  // a text ends after the first of these tokens
   std::uint64_t seed = 0;
-  // Number of the first prompt; a text's random numbers depend on seed, its prompt's number and step.
+  // Number of the first prompt; a text's random numbers depend on the seed, the number of its prompt and the step.
   std::uint64_t first_row = 0;
-  // For Gpt, GptNeoX and Llama: the model sees at most this many tokens, the last ones; 0: its `block`. Once a text is longer,
+  // For Gpt, GptNeoX and Llama: the model sees at most this many tokens, the last ones; 0: its `block`. When a text is longer,
   // the whole context is read again for each token, which is much slower.
   std::int64_t context = 0;
   // Called with each new token as soon as it is drawn, and the index of its prompt.

@@ -25,7 +25,7 @@ struct GptNeoXOptions {
   bool parallel_residual = true;  // attention and MLP read the same stream; otherwise the MLP reads the stream after attention
   bool attention_bias = true;
   bool tied = false;                    // the output layer's weight is the token embedding
-  double unused_attention_dropout = 0;  // attention_dropout of folders, and
+  double unused_attention_dropout = 0;  // attention_dropout of folders; unused, see below
   double unused_hidden_dropout = 0;     // hidden_dropout of folders; this model has no dropout, not even in training
   double weight_deviation = 0.02;       // standard deviation of initial weights
 };
@@ -75,7 +75,7 @@ class GptNeoXBlock : public nn::Module<P, D> {
 
 // GPT-NeoX and Pythia (Black et al. 2022, arXiv 2204.06745): names as in Hugging Face's GPTNeoXForCausalLM. On a tensor axis
 // the ranks divide heads, hidden features and vocabulary. Its list of layers is the embedding, the blocks and the output layer;
-// without ModelContext::layer_costs stages have equally many blocks.
+// without ModelContext::layer_costs the blocks are divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class GptNeoX : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>> {
  public:

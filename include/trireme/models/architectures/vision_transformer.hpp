@@ -41,7 +41,8 @@ struct VisionTransformerOptions {
 // A Vision Transformer (Dosovitskiy et al. 2020, arXiv 2010.11929), or with `distilled` a DeiT (Touvron et al. 2020, arXiv
 // 2012.12877): names as in Hugging Face's ViTForImageClassification, but the blocks have torch.nn's names. Initial values are
 // those of transformers. On a tensor axis the ranks divide heads and hidden features. Its list of layers is the embedding of
-// patches, the blocks, and the norm with the head; without ModelContext::layer_costs stages have equally many blocks.
+// patches, the blocks, and the norm with the head; without ModelContext::layer_costs the blocks are divided evenly over the
+// stages.
 template <typename P, typename D = Cpu>
 class VisionTransformer : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>, nn::Residual<P, D>> {
  public:
@@ -95,7 +96,7 @@ class VisionTransformer : public nn::Staged<P, D, data::BasicImageBatch<D, typen
     nn::LayerNorm<P, D> layernorm;
   };
 
-  // The norm of the tokens that the heads read: [batch, 1 or 2, width].
+  // The tokens that the heads read, after the norm: [batch, 1 or 2, width].
   Variable<T, D> first_tokens(const nn::Residual<P, D>& x) const;
 
   VisionTransformerOptions options_;

@@ -56,9 +56,9 @@ VisionTransformerOptions vit_options(const Location& path);
 // file that does not divide pixels by 255 is an Error.
 std::optional<data::Normalization> image_normalization(const Location& folder);
 
-// How images are resized before the centre of the model's `image_size` x `image_size` pixels is cut out, from the same file. A
-// crop to another size or an unsupported way to resize is an Error. Without the file, images are resized to the model's size,
-// bilinear.
+// How images are resized before the centre of the model's `image_size` x `image_size` pixels is cut out, from
+// preprocessor_config.json. A crop to another size or an unsupported way to resize is an Error. Without the file, images are
+// resized to the model's size, bilinear.
 data::Resizing image_resizing(const Location& folder, std::int64_t image_size);
 
 // Reads the config.json of the family bert, with classes if the architecture is BertForSequenceClassification.

@@ -30,13 +30,13 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// A tensor of a flow, without its types.
+// A tensor of a flow, without static types.
 struct FlowPart {
   DType dtype = DType::uint8;
   Shape shape = {};
   std::shared_ptr<device::Storage> memory = {};
   std::int64_t offset = 0;     // bytes from the beginning of `memory`
-  bool with_gradient = false;  // the receiver sends one back
+  bool with_gradient = false;  // the receiver sends a gradient back
 
   std::byte* data() const { return static_cast<std::byte*>(memory->data()) + offset; }
   std::size_t bytes() const { return static_cast<std::size_t>(shape.numel()) * size_of(dtype); }
@@ -51,8 +51,8 @@ struct PackedFlow {
 // Functions that take the gradients of a packed flow: give[i] takes the gradient of the i-th part that has one.
 using GiveGradients = std::vector<std::function<void(const FlowPart&)>>;
 
-// Allocates tensors of this layout, not initialised, in the order of PackedFlow::parts. Error{rank_mismatch} if the numbers are
-// not a valid layout.
+// Allocates tensors of this layout, not initialised, in the order of PackedFlow::parts. Throws Error{rank_mismatch} if the
+// numbers are not a valid layout.
 std::vector<FlowPart> allocate_parts(const std::vector<std::int64_t>& layout,
                                      const std::shared_ptr<device::MemoryResource>& memory);
 
@@ -74,7 +74,7 @@ namespace detail {
 
 // First number of a layout's entry. A vector of n entries starts with vector_of - n; the entries follow.
 inline constexpr std::int64_t undefined_part = 0;
-inline constexpr std::int64_t defined_part = 1;  // followed by dtype, with_gradient, the number of dims and these
+inline constexpr std::int64_t defined_part = 1;  // followed by dtype, with_gradient, the number of dims and the dims
 inline constexpr std::int64_t vector_of = -1;
 
 template <typename T, typename D>
@@ -209,8 +209,8 @@ PackedFlow pack(Flow flow, GiveGradients* give = nullptr) {
   return packed;
 }
 
-// With `gradients`, the current tape's backward pass writes there the gradients of the parts marked with_gradient, in order.
-// Keep the vector in place until then. The entry of a part that got no gradient has no memory.
+// With `gradients`, the current tape's backward pass writes the gradients of the parts marked with_gradient to this vector, in
+// order. Keep the vector in place until then. The entry of a part that got no gradient has no memory.
 template <typename Flow>
 Flow unpack(const PackedFlow& packed, std::vector<FlowPart>* gradients = nullptr) {
   Flow flow{};

@@ -114,7 +114,7 @@ class ConfusionMatrix {
   double precision(int of_class) const;  // share of the rows predicting this class that have it as label
   double recall(int of_class) const;     // share of the rows with this label that predict the class
   double f1(int of_class) const;         // harmonic mean of precision and recall
-  double iou(int of_class) const;        // rows with it as prediction and label / rows with it as either
+  double iou(int of_class) const;        // rows that both predict it and have it as label / rows that do either
   double macro_precision() const;
   double macro_recall() const;
   double macro_f1() const;

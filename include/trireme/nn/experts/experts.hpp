@@ -32,7 +32,7 @@ struct MixtureOfExpertsOptions {
   double capacity_factor = 0;
   double auxiliary_loss = 0;       // factor of the loss that balances experts
   double z_loss = 0;               // factor of the loss that keeps the router's logits small
-  std::int64_t shared_hidden = 0;  // above 0: hidden features of an MLP that computes all tokens besides the experts
+  std::int64_t shared_hidden = 0;  // above 0: hidden features of one more MLP, which computes all tokens
   bool shared_gate = false;        // multiplies this MLP's result by sigmoid(x shared_expert_gate^T), as in Qwen2-MoE
   std::optional<Initializer> weight_initializer = {};
 };

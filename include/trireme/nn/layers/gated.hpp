@@ -16,7 +16,7 @@ struct PReluOptions {
   double slope = 0.25;        // initial value
 };
 
-// relu(x) + weight * min(x, 0), weight [channels] of x[..., channels] or [1]; torch.nn.PReLU.
+// relu(x) + weight * min(x, 0), as torch.nn.PReLU; x[..., channels], weight [channels] or [1].
 template <typename P, typename D = Cpu>
 class PRelu : public Module<P, D> {
  public:

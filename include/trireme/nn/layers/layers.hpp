@@ -31,7 +31,7 @@ struct LinearOptions {
   // Products of 8-bit operands (float8_linear); requires MixedBfloat16 and a layer that is not split. Without a tape, a number
   // of rows that is not a multiple of 16, as when generating text, is multiplied in bfloat16.
   Float8Scaling fp8 = Float8Scaling::none;
-  int fp8_amax_history = 16;  // calls that delayed scaling looks back
+  int fp8_amax_history = 16;  // number of calls that delayed scaling looks back
   // Sizes of the parts of the outputs, e.g. queries, keys, values; a column split divides each part.
   std::vector<std::int64_t> packed = {};
   // Names of the packed parts for LoRA's targets, if each part has its own adapter. Empty: the layer has one adapter, under its
@@ -164,7 +164,7 @@ class Linear : public Module<P, D> {
   TensorSplit split_;
   Float8Scaling fp8_;
   std::shared_ptr<LoraAdapter<P, D>> adapter_;  // shared, not unique: a copied layer then gives Module's error message
-  Buffer<M, D> amaxes_of_x_;                    // these three: with delayed scaling only
+  Buffer<M, D> amaxes_of_x_;                    // these three buffers: only with delayed scaling
   Buffer<M, D> amaxes_of_weight_;
   Buffer<M, D> amaxes_of_dy_;
 };
@@ -306,8 +306,8 @@ class Embedding : public Module<P, D> {
 
 // Dropout whose random numbers are named after this module: the same elements are dropped on any number of ranks, and a second
 // call in the same micro-batch drops others. Its tape needs TapeOptions. Evaluation, or a forward pass without a tape, drops
-// nothing. Dim 0 holds one sample after the other, each with the same number of rows; in a sequence-parallel model it holds
-// this rank's rows. Not for use between a column-parallel and a row-parallel layer, where features are divided.
+// nothing. Dim 0 holds one sample after the other, each with the same number of rows; in a sequence-parallel model x holds this
+// rank's rows. Not for use between a column-parallel and a row-parallel layer, where features are divided.
 template <typename P, typename D = Cpu>
 class Dropout : public Module<P, D> {
  public:

@@ -50,7 +50,7 @@ struct StagedLayer {
 };
 
 // Cuts the list into the stages of the model's context and leaves each rank of the pipeline axis the parameters and buffers of
-// its own stages. Error{invalid_argument} if a parameter or buffer belongs to no layer, or the number of costs is wrong.
+// its own stages. Throws Error{invalid_argument} if a parameter or buffer belongs to no layer, or the number of costs is wrong.
 // Returns the layers of each stage.
 std::vector<Range> divide_model(Model& model, const std::vector<StagedLayer>& layers);
 
@@ -297,7 +297,7 @@ class Staged : public Module<P, D> {
   // layer({modules}, function); a ModuleList counts as one layer for each module. The first layer has forward(batch), the
   // others forward(flow) or forward(flow, batch). Each returns a flow, the last one the output. Stages are cut by
   // ModelContext::layer_costs. Without these, a layer's cost is that of layer(...).costs(), or the cost() of its modules, or
-  // the sizes of the matrices that they multiply by.
+  // the sizes of the matrices that its modules multiply by.
   template <typename First, typename... Rest>
   void layers(const First& first, const Rest&... rest) {
     require(stages_.empty(), "layers() of a model is called once");

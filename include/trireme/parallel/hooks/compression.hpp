@@ -15,7 +15,7 @@ namespace parallel {
 
 // Between whom compressed gradients are exchanged.
 enum class CompressionBetween : std::uint8_t {
-  nodes,  // the ranks of a node sum their gradients uncompressed; each then compresses the sum of some of the parameters
+  nodes,  // the ranks of a node sum their gradients uncompressed; each rank then compresses the sums of some parameters
   ranks,  // every rank compresses its own gradients
 };
 
@@ -26,7 +26,7 @@ using HookFactory = std::function<std::shared_ptr<CommunicationHook>()>;
 struct CompressionOptions {
   HookFactory hook = {};
   std::int64_t start = 0;      // steps before this one are not compressed
-  bool only_if_faster = true;  // compresses only if a trial at the first such step was faster; false: no trial
+  bool only_if_faster = true;  // compresses only if a trial at the first step allowed by `start` was faster; false: no trial
   CompressionBetween between = CompressionBetween::nodes;
 };
 

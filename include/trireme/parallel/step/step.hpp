@@ -59,7 +59,7 @@ class [[nodiscard]] Step {
   // first number is enough. loss() returns a Loss, or a Variable of one element, which counts as one target.
   //
   // If batch norm is synchronised, the model must be in training mode on all ranks or in evaluation mode on all; otherwise all
-  // ranks throw an Error{rank_mismatch} that names them.
+  // ranks throw an Error{rank_mismatch} that names the ranks.
   template <typename Batch, std::invocable F>
   void backward(const Batch& batch, const F& loss) {
     if constexpr (gives_loss<F>()) {
@@ -80,7 +80,7 @@ class [[nodiscard]] Step {
   // Runs all micro-batches of this rank, as a loader gives them. Each is copied to the model's device, see data::brought_to.
   // The model is a list of layers (nn::Staged), or has forward(batch) and loss(output, batch). A model of one stage runs the
   // micro-batches one after the other, each as backward(batch, loss). A pipeline runs them by ParallelOptions::schedule:
-  // `batches` must have as many as begin() was given, the same on all ranks of the pipeline axis.
+  // `batches` must have as many micro-batches as begin() was given, the same on all ranks of the pipeline axis.
   template <typename Net, std::ranges::input_range Batches>
   void backward(Net& model, const Batches& batches) {
     using D = typename Net::Device;
