@@ -70,11 +70,10 @@ template <typename P, typename D>
 void Optimizer<P, D>::check(const StepSummary& summary) const {
   require(summary.used.size() == steps_.size(), "a step summary of {} parameters for an optimizer of {}", summary.used.size(),
           steps_.size());
-  require(
-      summary.store == 0 || summary.store == store_.serial(),
-      "the step summary is that of another model than this optimizer's, which begins with {}: give each optimizer the summary "
-      "of its own model's step",
-      store_.num_parameters() > 0 ? store_.parameter(0).name : "");
+  require(summary.store == 0 || summary.store == store_.serial(),
+          "the step summary is that of another model; this optimizer's model begins with {}: give each optimizer the summary "
+          "of its own model's step",
+          store_.num_parameters() > 0 ? store_.parameter(0).name : "");
 }
 
 template <typename P, typename D>

@@ -43,7 +43,7 @@ template <typename T, typename D>
 void require_sequences(std::string_view op, const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight) {
   require_operands(op, x, weight);
   require(x.shape().size() == 3 && weight.shape().size() == 3,
-          "{}: x {} needs [batch, length, channels] and the weight {} 3 dims, the last one that of the kernel", op, x.shape(),
+          "{}: x {} needs [batch, length, channels] and the weight {} 3 dims, with the kernel last", op, x.shape(),
           weight.shape());
 }
 
@@ -83,14 +83,13 @@ Variable<T, D> conv3d(const Variable<T, D>& x, const Variable<Accumulate<T>, D>&
   const Shape& of_x = x.shape();
   const Shape& of_weight = weight.shape();
   require(of_x.size() == 5 && of_weight.size() == 5,
-          "conv3d: x {} needs [batch, depth, height, width, channels] and the weight {} 5 dims, the last three those of the "
-          "kernel",
-          of_x, of_weight);
+          "conv3d: x {} needs [batch, depth, height, width, channels] and the weight {} 5 dims, with the kernel last", of_x,
+          of_weight);
   const auto [batch, in, groups] = std::array{of_x[0], of_x[4], options.groups};
-  require(groups > 0 && in == groups * of_weight[1], "conv3d: a weight {} of {} groups is not for {} channels", of_weight,
+  require(groups > 0 && in == groups * of_weight[1], "conv3d: a weight {} with {} groups does not fit {} channels", of_weight,
           groups, in);
   require(options.stride.depth > 0 && options.dilation.depth > 0 && options.padding.depth >= 0,
-          "conv3d: stride and dilation must be above 0 and the padding at least 0, along the depth they are {}, {} and {}",
+          "conv3d: along the depth, stride and dilation must be above 0 and the padding at least 0, got {}, {} and {}",
           options.stride.depth, options.dilation.depth, options.padding.depth);
   const std::int64_t kernel_depth = of_weight[2];
   const std::int64_t reach = options.dilation.depth * (kernel_depth - 1);

@@ -97,7 +97,7 @@ Loss<Accumulate<T>, D> nll_loss(const Variable<T, D>& log_probabilities, const T
   const Variable<A, D> x = detail::rows_of("nll_loss", log_probabilities);
   const std::int64_t rows = x.shape()[0];
   const std::int64_t classes = x.shape()[1];
-  require(classes > 0, "nll_loss: log-probabilities have shape {}; there must be a class", log_probabilities.shape());
+  require(classes > 0, "nll_loss: log-probabilities of shape {} have no class", log_probabilities.shape());
   require(targets.numel() == rows, "nll_loss: {} targets for log-probabilities {}", targets.numel(), log_probabilities.shape());
   const Tensor<std::int32_t, D> column = targets.reshape({rows, 1});
   const Tensor<bool, D> counted = ne(column, options.ignore_index);

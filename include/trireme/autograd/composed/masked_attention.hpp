@@ -62,7 +62,7 @@ Variable<A, D> drop_shares(const Variable<A, D>& shares, const MaskedAttentionOp
   const Shape& shape = shares.shape();
   const std::int64_t all = options.all_heads == 0 ? shape[1] : options.all_heads;
   require(options.first_head >= 0 && options.first_head <= all - shape[1],
-          "masked_attention: {} heads from {} on are not among {}", shape[1], options.first_head, all);
+          "masked_attention: {} heads from head {} on do not lie in {} heads", shape[1], options.first_head, all);
   if (options.dropout == 0 || Tape::current() == nullptr) return shares;
   if (all == shape[1]) return dropout(shares, options.dropout, options.stream);
   const Variable<A, D> ones(Tensor<A, D>::full({shape[0], all, shape[2], shape[3]}, A{1}));
@@ -96,7 +96,8 @@ Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k
   Variable<A, D> scores = scale(cast<A>(reshape(products, {batch, heads, queries, keys})), static_cast<A>(factor));
   if (mask.bias.value().defined()) scores = add(scores, mask.bias);
   require(scores.shape() == Shape{batch, heads, queries, keys},
-          "masked_attention: a bias of shape {} is not for [{}, {}, {}, {}]", mask.bias.shape(), batch, heads, queries, keys);
+          "masked_attention: a bias of shape {} can't be broadcast to [{}, {}, {}, {}]", mask.bias.shape(), batch, heads,
+          queries, keys);
 
   Tensor<bool, D> seen;
   const auto see = [&](const Tensor<bool, D>& also) { seen = seen.defined() ? logical_and(seen, also) : also; };
@@ -111,8 +112,8 @@ Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k
   constexpr double never = -std::numeric_limits<double>::infinity();
   if (seen.defined()) scores = where(seen, scores, never);
   require(scores.shape() == Shape{batch, heads, queries, keys},
-          "masked_attention: a mask of shape {} is not for [{}, {}, {}, {}]", seen.defined() ? seen.shape() : Shape{}, batch,
-          heads, queries, keys);
+          "masked_attention: a mask of shape {} can't be broadcast to [{}, {}, {}, {}]",
+          seen.defined() ? seen.shape() : Shape{}, batch, heads, queries, keys);
   Variable<A, D> shares = softmax(scores);
   if (seen.defined()) shares = where(seen, shares, 0);
   const auto rows = cast<T>(reshape(detail::drop_shares(shares, options), {batch, of_k[1], sharing * queries, keys}));
@@ -124,7 +125,7 @@ template <typename T, typename D>
 Variable<T, D> split_heads(const Variable<T, D>& x, std::int64_t heads) {
   require_operands("split_heads", x);
   require(x.shape().size() == 3 && heads > 0 && x.shape()[2] % heads == 0,
-          "split_heads: x {} needs [batch, time, width] of a width that {} heads divide", x.shape(), heads);
+          "split_heads: x {} needs [batch, time, width] with a width divisible by {} heads", x.shape(), heads);
   return permute(reshape(x, {x.shape()[0], x.shape()[1], heads, x.shape()[2] / heads}), {0, 2, 1, 3});
 }
 template <typename T, typename D>

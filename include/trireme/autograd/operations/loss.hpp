@@ -123,7 +123,7 @@ Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
   require_operands("add", a.sum, b.sum);
   require(a.target_weight.item() == b.target_weight.item() && a.nominal_targets == b.nominal_targets &&
               a.scale.item() == b.scale.item(),
-          "add: losses of {} of {} and of {} of {} targets, scaled by {} and {}; the mean of a sum needs equal ones",
+          "add: losses with {} of {} and {} of {} targets counted, and scales {} and {}: the mean of a sum needs equal numbers",
           a.target_weight.item(), a.nominal_targets, b.target_weight.item(), b.nominal_targets, a.scale.item(), b.scale.item());
   return {.sum = add(a.sum, b.sum), .target_weight = a.target_weight, .nominal_targets = a.nominal_targets, .scale = a.scale};
 }
@@ -133,7 +133,7 @@ Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
 template <typename T, typename D, typename V>
 requires std::same_as<Accumulate<V>, T> Loss<T, D> add(const Loss<T, D>& loss, const Variable<V, D>& value) {
   require_operands("add", loss.sum, value);
-  require(value.shape().numel() == 1, "add: to a loss one element is added, not a Variable of shape {}", value.shape());
+  require(value.shape().numel() == 1, "add: a Variable that is added to a loss needs one element, not shape {}", value.shape());
   const Variable<T, D> of_targets = scale(cast<T>(value), static_cast<Accumulate<T>>(loss.target_weight.item()));
   return {.sum = add(loss.sum, reshape(of_targets, loss.sum.shape())),
           .target_weight = loss.target_weight,

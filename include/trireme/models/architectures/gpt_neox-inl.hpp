@@ -63,7 +63,7 @@ GptNeoXAttention<P, D>::GptNeoXAttention(const nn::Module<P, D>& parent, std::st
       rotated_(detail::rotated_elements(options)),
       base_(options.rotary_base) {
   const int ranks = this->tensor_axis() == nullptr ? 1 : this->tensor_axis()->size();
-  require(options.heads % ranks == 0, "{}: {} ranks of a tensor axis can't divide {} heads; a number that divides it can",
+  require(options.heads % ranks == 0, "{}: {} ranks of a tensor axis can't divide {} heads; use a number that divides them",
           this->name(), ranks, options.heads);
   heads_ = options.heads / ranks;
 }

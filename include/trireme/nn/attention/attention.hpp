@@ -56,7 +56,7 @@ class MultiheadAttention : public Module<P, D> {
             this->name(), options.num_heads, options.embed_dim);
     const int ranks = this->tensor_axis() == nullptr ? 1 : this->tensor_axis()->size();
     require(options.num_heads % ranks == 0 && kv_heads(options) % ranks == 0,
-            "{}: {} ranks of a tensor axis can't divide {} heads and {} of keys and values; a number that divides both can",
+            "{}: {} ranks of a tensor axis can't divide {} heads and {} of keys and values; use a number that divides both",
             this->name(), ranks, options.num_heads, kv_heads(options));
     require(options.window >= 0 && options.dropout >= 0 && options.dropout < 1,
             "{}: the window is {} and dropout {}, but must be at least 0 and lie in [0, 1)", this->name(), options.window,
@@ -128,7 +128,7 @@ class MultiheadAttention : public Module<P, D> {
   // The projections of queries, keys and values. The ranks of a tensor axis divide each of the three.
   Parameter<T, D, M> add_projections(std::string_view name, const MultiheadAttentionOptions& options, const Shape& shape) {
     require(options.embed_dim > 0 && options.num_kv_heads >= 0,
-            "{}: attention needs embed_dim above 0 and num_kv_heads not below, got {} and {}", this->name(), options.embed_dim,
+            "{}: attention needs embed_dim above 0 and num_kv_heads 0 or more, got {} and {}", this->name(), options.embed_dim,
             options.num_kv_heads);
     Placement placement{.shape = shape};
     if (const Collectives* axis = this->tensor_axis()) {

@@ -71,7 +71,7 @@ class KeyValueCache {
     return std::vector<std::int64_t>(static_cast<std::size_t>(sequences));
   }
   std::size_t place_of(std::int64_t sequence) const {
-    require(sequence >= 0 && sequence < sequences(), "a cache of {} sequences has none of number {}", sequences(), sequence);
+    require(sequence >= 0 && sequence < sequences(), "a cache of {} sequences has no sequence {}", sequences(), sequence);
     return static_cast<std::size_t>(sequence);
   }
 

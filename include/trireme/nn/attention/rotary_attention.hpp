@@ -91,7 +91,7 @@ class RotaryAttention : public Module<P, D> {
  private:
   RotaryAttentionOptions checked(RotaryAttentionOptions options) const {
     require(options.heads > 0 && options.kv_heads >= 0 && options.head_size >= 0 && options.window >= 0,
-            "{}: heads is {}, kv_heads {}, head_size {} and window {}, but heads must be above 0 and the others not below",
+            "{}: heads is {}, kv_heads {}, head_size {} and window {}, but heads must be above 0 and the others 0 or more",
             this->name(), options.heads, options.kv_heads, options.head_size, options.window);
     if (options.kv_heads == 0) options.kv_heads = options.heads;
     require(options.heads % options.kv_heads == 0, "{}: {} heads of keys and values do not divide {} heads", this->name(),
@@ -105,7 +105,7 @@ class RotaryAttention : public Module<P, D> {
             options.head_size);
     const int ranks = this->tensor_axis() == nullptr ? 1 : this->tensor_axis()->size();
     require(options.kv_heads % ranks == 0,
-            "{}: {} ranks of a tensor axis can't divide {} heads of keys and values; a number that divides them can",
+            "{}: {} ranks of a tensor axis can't divide {} heads of keys and values; use a number that divides them",
             this->name(), ranks, options.kv_heads);
     return options;
   }

@@ -55,7 +55,7 @@ class CausalSelfAttention : public Module<P, D> {
     require(options.heads > 0 && options.width % options.heads == 0, "{}: {} heads do not divide a width of {}", this->name(),
             options.heads, options.width);
     const int ranks = this->tensor_axis() == nullptr ? 1 : this->tensor_axis()->size();
-    require(options.heads % ranks == 0, "{}: {} ranks of a tensor axis can't divide {} heads; a number that divides it can",
+    require(options.heads % ranks == 0, "{}: {} ranks of a tensor axis can't divide {} heads; use a number that divides them",
             this->name(), ranks, options.heads);
     heads_ = options.heads / ranks;
   }

@@ -53,7 +53,7 @@ class Experts : public Module<P, D> {
     Placement of_width{.shape = {count * width, hidden}};
     if (const Collectives* ranks = this->context().expert.get()) {
       require(count % ranks->size() == 0,
-              "{}: {} ranks of an expert axis can't divide {} experts; a number that divides them can", this->name(),
+              "{}: {} ranks of an expert axis can't divide {} experts; use a number that divides them", this->name(),
               ranks->size(), count);
       const Range own = even_part(count, *ranks);
       of_hidden.dim = of_width.dim = 0;
@@ -214,7 +214,7 @@ class MixtureOfExperts : public Module<P, D> {
     require(options.top_k > 0 && options.top_k <= options.count,
             "{}: top_k is {} of {} experts, but must lie between 1 and their number", this->name(), options.top_k,
             options.count);
-    require(std::isfinite(options.capacity_factor), "{}: the capacity_factor {} is no number", this->name(),
+    require(std::isfinite(options.capacity_factor), "{}: capacity_factor is {}, but must be finite", this->name(),
             options.capacity_factor);
     require(options.capacity_factor >= 0 && options.auxiliary_loss >= 0 && options.z_loss >= 0 && options.shared_hidden >= 0,
             "{}: capacity_factor, auxiliary_loss, z_loss and shared_hidden are not below 0, got {}, {}, {} and {}",
