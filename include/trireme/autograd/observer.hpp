@@ -48,9 +48,9 @@ struct OperationView {
 
 enum class Pass : std::uint8_t { forward, backward };
 
-// Is called before and after each operation of its thread, in forward and backward; twice for a backward that is split
-// (Tape::split_backward). An exception that it throws ends the pass. If the operation throws, after() is not called. Operations
-// that an observer calls are not observed.
+// An observer is called before and after each operation of its thread, in forward and backward, and twice for a backward that
+// is split (Tape::split_backward). An exception that the observer throws ends the pass. If the operation throws, after() is not
+// called. Operations that an observer calls are not observed.
 class Observer {
  public:
   virtual ~Observer() = default;

@@ -49,8 +49,8 @@ class GradientSlot {
   std::uint64_t tape_serial_;
 };
 
-// Is told during backward when each parameter's gradient is final. Parameters that forward did not use come first, or, if the
-// backward pass is split, together with the deferred ones.
+// A listener is told during backward when each parameter's gradient is final. Parameters that forward did not use come first,
+// or, if the backward pass is split, together with the deferred ones.
 class GradientListener {
  public:
   virtual ~GradientListener() = default;
@@ -112,7 +112,8 @@ struct TapeOptions {
 
   StreamCalls calls = {};
 
-  // For computing the same again with the same random numbers: calls are counted from the first again, in the same layer.
+  // Options to compute a micro-batch once more with the same random numbers: calls are counted from the first again, in the
+  // same layer.
   TapeOptions restarted() const;
 };
 
@@ -194,7 +195,7 @@ class Tape {
     FlatStore* store;
     GradientListener* listener;
     std::vector<int> missing;                 // contributions still to come, by parameter
-    std::shared_ptr<const Model> model = {};  // whose store it is
+    std::shared_ptr<const Model> model = {};  // the owner of the store
   };
   Uses& uses_of(FlatStore& store);
   struct Final {

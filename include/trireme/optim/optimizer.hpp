@@ -104,7 +104,7 @@ class Optimizer : public AnyOptimizer {
     // all of it.
     std::function<void(const std::function<void(const Piece&)>& action)> visit;
   };
-  // Is called on all ranks that share the optimizer's work, for the same parameters in the same order.
+  // Called on all ranks that share the optimizer's work, for the same parameters in the same order.
   virtual void update_parameter(const Whole&) {}
 
   // All-reduces `values`, in the memory of D, over the ranks that share the optimizer's work. Collective.
@@ -117,7 +117,7 @@ class Optimizer : public AnyOptimizer {
   // update(), *squares holds the sums over the whole parameter, from all ranks.
   virtual void measure(const Piece&) {}
 
-  // Is called on all ranks before the first update() of a step, for computations over several ranks. look(range, action) calls
+  // Called on all ranks before the first update() of a step, for computations over several ranks. look(range, action) calls
   // action for the pieces of a range that update() will get. Not called with Needs::whole_parameters, where update_parameter()
   // can use sum_over_ranks().
   using Look = std::function<void(const Range& range, const std::function<void(const Piece&)>& action)>;

@@ -45,7 +45,7 @@ class DataParallel {
 
   // Begins a step. The number counts from 0 and is the same on all ranks; the random numbers and the start of compression
   // depend on it. Consecutive steps with the same number, such as those of a critic, draw different random numbers; a step that
-  // repeats one that was given up or skipped draws the same. `micro_batches`: of this rank; under fixed bits
+  // repeats a skipped or given-up step draws the same numbers. `micro_batches`: of this rank; under fixed bits
   // FixedBits::micro_batches / ranks. Only one step at a time may be open.
   Step begin(std::int64_t number, int micro_batches = 1);
 

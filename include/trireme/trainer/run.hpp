@@ -203,8 +203,8 @@ class Run {
   // ranks after the next step. The callback must not call a collective (Error); an exception that it throws ends the job.
   void after_step(std::function<void(const StepReport&, StepRequests&)> callback);
 
-  // Ends the loop after this step, with a checkpoint. All ranks call it in the same step. One rank alone calls
-  // ask({.stop = true}), which stops all ranks after the next step.
+  // Ends the loop after this step, with a checkpoint. All ranks call it in the same step. To stop from a single rank, call
+  // ask({.stop = true}) there: it stops all ranks after the next step.
   void stop();
   void ask(const StepRequests& requests);
   bool stopped() const;  // by stop(), ask() or a signal

@@ -14,7 +14,7 @@ namespace trireme TRIREME_EXPORT {
 
 enum class BackendKind : std::uint8_t {
   thread,  // ranks are threads of this process
-  mpi,     // ranks are the processes that mpirun started, or this process alone; refuses processes that MPI did not join
+  mpi,     // ranks are the processes that mpirun started, or a single process; refuses processes that MPI did not join
   nccl,    // ranks are processes with a GPU each, see StartUp and comm/nccl/gpu_group.hpp
 };
 
