@@ -64,8 +64,7 @@ TEST_CASE("convolutions of sequences are PyTorch's") {
   expect_passed(check_gradients([&](const Inputs& in) { return conv_transpose1d(in[0], in[1], in[2], transposed); },
                                 {short_x.value(), back.value(), of_two.value()}));
   CHECK_THROWS_WITH(conv1d(Variable<double>(sines({7, 4})), weight),
-                    "conv1d: x [7, 4] needs [batch, length, channels] and the weight [6, 2, 3] 3 dims, the last one that of "
-                    "the kernel");
+                    "conv1d: x [7, 4] needs [batch, length, channels] and the weight [6, 2, 3] 3 dims, with the kernel last");
 }
 
 TEST_CASE("convolutions of volumes are PyTorch's") {
@@ -84,7 +83,7 @@ TEST_CASE("convolutions of volumes are PyTorch's") {
   CHECK_THROWS_WITH(conv3d(x, weight, bias, {.dilation = {4, 1, 1}}),
                     "conv3d: a kernel of depth 2, dilated by 4, does not fit the padded depth 4");
   CHECK_THROWS_WITH(conv3d(x, weight, bias, {.groups = 2}),
-                    "conv3d: a weight [2, 2, 2, 2, 2] of 2 groups is not for 2 channels");
+                    "conv3d: a weight [2, 2, 2, 2, 2] with 2 groups does not fit 2 channels");
 }
 
 TEST_CASE("gated activations and PReLU are PyTorch's") {
@@ -127,7 +126,7 @@ TEST_CASE("pixels and channels are exchanged as PyTorch's") {
   check_result(pixel_unshuffle(y, 2), {1, 2, 1, 8}, elements(x.value()));
   expect_passed(check_gradients([](const Inputs& in) { return pixel_shuffle(in[0], 3); }, {random({2, 1, 2, 9}, 1)}));
   CHECK_THROWS_WITH(pixel_shuffle(x, 3),
-                    "pixel_shuffle: x [1, 2, 1, 8] needs [batch, height, width, channels] of channels that 3^2 divides");
+                    "pixel_shuffle: x [1, 2, 1, 8] needs [batch, height, width, channels] with channels divisible by 3^2");
 }
 
 TEST_CASE("stochastic depth drops samples, the same ones however a batch is divided") {
@@ -245,9 +244,9 @@ TEST_CASE("attention with a bias, a mask, a window and shared keys is PyTorch's"
   const auto four = masked_attention(doubled(q), doubled(k), doubled(v), {}, {.dropout = 0.4, .stream = "attention"});
   check_result(narrow(four, 1, 2, 2), {1, 2, 3, 2}, two);
   CHECK_THROWS_WITH(masked_attention(q, k, v, {}, {.all_heads = 3, .first_head = 2}),
-                    "masked_attention: 2 heads from 2 on are not among 3");
+                    "masked_attention: 2 heads from head 2 on do not lie in 3 heads");
   CHECK_THROWS_WITH(masked_attention(q, k, v, {.bias = Variable<double>(random({2, 2, 3, 5}, 1))}),
-                    "masked_attention: a bias of shape [2, 2, 3, 5] is not for [1, 2, 3, 5]");
+                    "masked_attention: a bias of shape [2, 2, 3, 5] can't be broadcast to [1, 2, 3, 5]");
   CHECK_THROWS_WITH(masked_attention(q, v, k),
                     "masked_attention: q [1, 2, 3, 4], k [1, 2, 5, 2] and v [1, 2, 5, 4] do not fit: they need [batch, heads, "
                     "time, size]");

@@ -290,7 +290,7 @@ TEST_CASE("a penalty is added to the mean of a loss") {
   CHECK((loss({logits, x}).target_weight.item() == 2 && loss({logits, x}).nominal_targets == 3));
   expect_passed(check_gradients([&](const Inputs& in) { return loss(in).sum; }, {logits, x}));
   CHECK_THROWS_WITH(cross_entropy(Variable<double>(logits), labels) + Variable<double>(x),
-                    "add: to a loss one element is added, not a Variable of shape [3, 4]");
+                    "add: a Variable that is added to a loss needs one element, not shape [3, 4]");
   const auto half = mse_loss(Variable<float>(Tensor<float>::full({2}, 1)), Tensor<float>::zeros({2})) +
                     Variable<bfloat16>(Tensor<bfloat16>::full({1}, bfloat16(0.5F)));
   CHECK(half.mean() == 1.5);

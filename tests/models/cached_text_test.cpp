@@ -189,7 +189,7 @@ TEST_CASE("what a model can't continue is refused") {
   const TokenText tokens{1, 2, 3, 4, 5};
   const std::span<const std::int32_t> all(tokens);
   read({}, "there are no new tokens");
-  read({{.sequence = 2, .tokens = all.first(1)}}, "a cache of 2 sequences has none of number 2");
+  read({{.sequence = 2, .tokens = all.first(1)}}, "a cache of 2 sequences has no sequence 2");
   read({{.sequence = 1}}, "no new tokens of sequence 1");
   read({{.sequence = 0, .tokens = all}}, "sequence 0 of 0 tokens gets 5 more, but the cache is for 4");
   read({{.sequence = 0, .tokens = all.first(1)}, {.sequence = 0, .tokens = all.first(1)}}, "sequence 0 are given twice");

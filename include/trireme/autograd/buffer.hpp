@@ -18,7 +18,7 @@ class Buffer {
   bool defined() const { return model_ != nullptr; }
   const BufferInfo& info() const { return model_->store().buffers().info(index()); }
   Tensor<T, D> value() const { return model_->store().buffers().template values<T, D>(index()); }
-  // Its value at the beginning of the current step.
+  // The buffer's value at the beginning of the current step.
   Tensor<T, D> kept_value() const { return model_->store().buffers().template kept_values<T, D>(index()); }
 
  private:

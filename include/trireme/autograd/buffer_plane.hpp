@@ -23,12 +23,12 @@ namespace trireme TRIREME_EXPORT {
 
 // How the replicas of a model combine their buffers after each step.
 enum class BufferReduction : std::uint8_t {
-  mean,  // averaged where batch norm is not synchronised; where it is, replicas have equal values and keep them
+  mean,  // averaged; with synchronised batch norm the replicas have equal values already and keep them
   max,
   none,  // each replica keeps its own, as with BufferOptions::rows
 };
 
-// The rows of the whole batch that this rank computes: its share_of() all of them.
+// The rows of the whole batch that this rank computes.
 struct BatchRows {
   std::int64_t batch_size = 0;  // of all ranks; 0: not known
   Range own = {};
@@ -40,11 +40,11 @@ struct BatchRows {
 
 struct BufferOptions {
   BufferReduction reduction = BufferReduction::mean;
-  // True: part of the model, saved and loaded with the weights. False: part of training, saved only by checkpoints; one without
-  // it still loads.
+  // True: part of the model, saved and loaded with the weights. False: part of training, saved only by checkpoints; a
+  // checkpoint without the buffer still loads.
   bool in_weights = true;
   // For a buffer with one row for each row of the batch that this rank computes. Checkpoints save the rows of all ranks; if the
-  // ranks divide the batch in another way after loading, each takes its own rows.
+  // ranks divide the batch in another way after loading, each rank gets its own rows.
   std::optional<BatchRows> rows = {};
 };
 
@@ -63,15 +63,15 @@ class BufferPlane {
  public:
   BufferPlane(DType dtype, const PlaneDevice& device) : dtype_(dtype), device_(&device) {}
 
-  // Registers a buffer and returns its index. An error after the first use of values.
+  // Registers a buffer and returns its index. Throws after the first use of values.
   int add(std::string name, const Shape& shape, double initial, const BufferOptions& options);
 
-  void keep_only(const std::vector<bool>& kept);  // by index, before the first use of values; drops all others
+  void keep_only(const std::vector<bool>& kept);  // `kept` is by index; drops the other buffers; before the first use of values
 
   int size() const { return static_cast<int>(buffers_.size()); }
   const BufferInfo& info(int index) const { return buffers_[static_cast<std::size_t>(index)]; }
   int find(std::string_view name) const;  // -1 when there is none
-  std::vector<int> in_weights() const;    // those that are saved and loaded with the weights
+  std::vector<int> in_weights() const;    // the buffers that are saved and loaded with the weights
 
   // T is the store's element type: float, or double.
   template <typename T, typename D = Cpu>
@@ -95,7 +95,7 @@ class BufferPlane {
     return Tensor<T, D>(info(index).shape, kept_, static_cast<std::size_t>(info(index).offset));
   }
 
-  // Copy a buffer's values to the host or from it, wherever the plane lies.
+  // Copy a buffer's values to or from the host, wherever the plane lies.
   template <typename T>
   Tensor<T> read_values(int index) {
     require_type(dtype_of<T>);
@@ -110,15 +110,15 @@ class BufferPlane {
     write(index, values.data());
   }
 
-  // All buffers as one block of `size_of(dtype) * numel()` bytes, wherever it lies.
+  // All buffers as one block of `size_of(dtype) * numel()` bytes, on the plane's device.
   const std::shared_ptr<device::Storage>& plane();
   std::int64_t numel() const { return numel_; }
 
   // Adds every buffer to a checkpoint's state, with the prefix before its name.
   void add_to(State& state, const std::string& prefix);
 
-  // keep() saves the values of all buffers. restore() brings them back if keep() was called in this step: a skipped step has
-  // changed them.
+  // keep() saves the values of all buffers. restore() brings them back if keep() was called in this step; a skipped step needs
+  // restore(), since its forward passes have changed the values.
   void keep();
   bool are_kept() const { return are_kept_; }
   void restore();

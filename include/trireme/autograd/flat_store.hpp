@@ -34,19 +34,19 @@ struct ParameterInfo {
   Placement placement;  // of that part in the whole parameter
   Initializer initializer;
   bool trainable = true;  // a frozen parameter has no gradient and no optimizer state
-  // Tied: the ranks of the pipeline axis that hold it, ascending, if several do. Their gradients are summed.
+  // Tied: if several ranks of the pipeline axis hold the parameter, these ranks, ascending. Their gradients are summed.
   std::vector<int> tied_ranks = {};
   std::int64_t offset = 0;  // of its first element in every plane
   std::int64_t numel = 0;
 };
 
 // All parameters of a model in one index space, in reverse registration order (the order in which backward finishes them);
-// frozen ones come last. Planes over that space: values, gradients, and in mixed precision the values rounded to the type that
-// layers compute with; optimizers add their own. A bucket, a shard or an optimizer pass is a range of it. Parameters start at
-// 64-byte boundaries; in the gaps values and gradients stay zero.
+// frozen ones come last. Planes over this space hold values, gradients, and in mixed precision the values rounded to the type
+// that layers compute with; optimizers add their own planes. A bucket, a shard or an optimizer pass is a range of this space.
+// Parameters start at 64-byte boundaries; in the gaps values and gradients stay zero.
 //
-// Planes can move: ask the store for a plane each time, and don't keep an address or a tensor of it beyond one layer or one
-// visit of a piece.
+// Planes can move: ask the store for a plane each time, and don't keep an address or a tensor of the plane beyond one layer or
+// one visit of a piece.
 //
 // Several threads may read values at once, as forward passes without a Tape do; the first use may be concurrent too. A writer
 // (initialize, write_values, loading, gradients, a step) needs exclusive access to the store.
@@ -65,24 +65,24 @@ class FlatStore {
   const PlaneDevice& device() const { return *device_; }  // where all planes lie
   bool on_host() const { return device_->memory()->on_host(); }
 
-  // Registers a parameter and returns its number, which is its index unless distribute() is called. An error once the store is
-  // laid out, or for a name in use.
+  // Registers a parameter and returns its number, which is its index unless distribute() is called. Throws if the store is
+  // already laid out, or the name is in use.
   int add(std::string name, const Shape& shape, const Initializer& initializer);
-  int add(std::string name, const Placement& placement, const Initializer& initializer);  // a part of one
+  int add(std::string name, const Placement& placement, const Initializer& initializer);  // of a part
   void freeze(int number);                                                                // before the store is laid out
 
-  // Registers a buffer of the element type of values and returns its number. Buffers are numbered apart from parameters.
+  // Registers a buffer of the element type of values and returns its number. Buffers and parameters are numbered separately.
   int add_buffer(std::string name, const Shape& shape, double initial, const BufferOptions& options = {});
   BufferPlane& buffers() { return buffers_; }
 
   // A parameter by number, before distribute(). Its offset is not set yet.
   const ParameterInfo& registered(int number) const;
 
-  // For a model of stages: call it once, before the store is laid out. `parameters` and `buffers` say for each number which
-  // ranks of the pipeline axis hold it, ascending; `rank` is this rank. Afterwards parameters and buffers that only other ranks
-  // hold are not in this store, and nothing more can be added.
+  // For a model of stages: call it once, before the store is laid out. `parameters` and `buffers` list for each number the
+  // ranks of the pipeline axis that hold it, ascending; `rank` is this rank. Afterwards parameters and buffers that only other
+  // ranks hold are not in this store, and nothing more can be added.
   void distribute(int rank, std::span<const std::vector<int>> parameters, std::span<const std::vector<int>> buffers);
-  int index_of(int number) const;  // Error{invalid_argument} with the parameter's name and ranks if only others hold it
+  int index_of(int number) const;  // Error{invalid_argument} with the parameter's name and ranks if only other ranks hold it
   int buffer_index_of(int number) const;
   bool is_distributed() const { return is_distributed_; }
 
@@ -96,15 +96,15 @@ class FlatStore {
 
   // The first use of values or gradients fixes the layout.
   int num_parameters() const { return static_cast<int>(parameters_.size()); }
-  const ParameterInfo& parameter(int index);  // by index: in registration order
+  const ParameterInfo& parameter(int index);  // indices are in registration order
   int find(std::string_view name) const;      // -1 when there is none
   std::span<const int> layout();              // parameter indices by offset
   std::int64_t trainable_numel();             // elements of the gradient plane, gaps included
   std::int64_t numel();
   std::vector<std::string> all_names() const;  // of all parameters of the model, wherever they lie, in registration order
-  std::int64_t num_elements() const;           // of all parameters of the model as a whole, wherever they lie, gaps left out
+  std::int64_t num_elements() const;           // of all whole parameters of the model, wherever they lie, without gaps
 
-  // Numbers of the store's own planes, for visit(). Where there is no compute copy, compute_number() is values_number.
+  // Numbers of the store's own planes, for visit(). If there is no compute copy, compute_number() is values_number.
   static constexpr int values_number = 0;
   static constexpr int gradients_number = 1;
   int compute_number() const { return dtype_ == compute_dtype_ ? values_number : 2; }
@@ -117,8 +117,8 @@ class FlatStore {
   void remove_plane(int plane) { planes_->remove(plane); }  // frees its memory; the number is not used again
   const std::shared_ptr<PlaneTable>& planes() { return planes_; }
 
-  // Calls action(piece) for each contiguous piece of memory, in the order of `ranges`; empty ranges are skipped. A range that
-  // does not lie in all of these planes here is an error before the first call. A piece is a whole range, or at most 2^20
+  // Calls action(piece) for each contiguous piece of memory, in the order of `ranges`; empty ranges are skipped. Throws before
+  // the first call if a range does not lie in all visited planes on this rank. A piece is a whole range, or at most 2^20
   // elements of it if a plane on the host is copied to a GPU.
   template <typename Visit>
   void visit(std::span<const int> planes, std::span<const Range> ranges, const Visit& action) {
@@ -145,7 +145,7 @@ class FlatStore {
 
   // T and D must be those of the plane.
   template <typename T, typename D = Cpu>
-  Tensor<T, D> elements(int plane) {  // all of them, in the order of the store
+  Tensor<T, D> elements(int plane) {  // all elements, in the order of the store
     const auto& memory = typed<T, D>(plane);
     return Tensor<T, D>({planes_->numel(plane)}, memory);
   }
@@ -166,7 +166,7 @@ class FlatStore {
     return part<T, D>(gradients_number, index);
   }
 
-  // What matrix products read: the values themselves, or in mixed precision their rounded copy.
+  // The values that matrix products read: the values themselves, or in mixed precision their rounded copy.
   template <typename T, typename D = Cpu>
   Tensor<T, D> compute_values(int index) {
     return part<T, D>(compute_number(), index);
@@ -202,7 +202,7 @@ class FlatStore {
   bool has_values() const;  // whether any parameter was initialized, written or loaded
 
   // Error{invalid_argument} if a parameter was never initialized, written or loaded and is still all zeros, unless its
-  // initializer makes zeros. The first step calls it.
+  // initializer makes zeros. The first step calls this function.
   void require_values();
   void require_values(int index) {  // for one parameter that a forward pass is about to read
     const auto at = static_cast<std::size_t>(index);
@@ -210,20 +210,21 @@ class FlatStore {
       find_values(index);
   }
 
-  // Moves values and gradients into memory of another resource on the same device, values kept. Tensors taken before still
-  // refer to the old memory.
+  // Moves the planes of values and gradients, with their elements, into memory of another resource on the same device. Tensors
+  // taken before still refer to the old memory.
   void relocate(const std::shared_ptr<device::MemoryResource>& resource);
 
   // Adds parameters and buffers to a checkpoint's state, with the prefix before each name.
   void add_to(State& state, const std::string& prefix = {});
 
-  // For the other planes of a checkpoint: list_plane() returns where the state finds a plane, listed() the entry of one
-  // parameter in it. The state is refused if the plane was moved or removed meanwhile.
+  // For the other planes of a checkpoint. list_plane() returns the address where the state finds a plane; listed() returns the
+  // entry of one parameter, with this address as `place`. If the plane is moved or removed afterwards, using the state is an
+  // error.
   void* list_plane(State& state, int plane);
   StateTensor listed(std::string name, int plane, void* place, int index);
 
-  // Where the elements of a parameter that lie in `range` belong in the whole parameter. `data` points to a plane that holds
-  // only this range.
+  // Returns where the elements of a parameter that lie in `range` belong in the whole parameter. `data` points to a plane that
+  // holds only this range.
   template <typename T>
   std::vector<StatePiece> pieces(int index, const Range& range, T* data) {
     return pieces_of(index, range, data, sizeof(T));
@@ -234,7 +235,8 @@ class FlatStore {
   void set_has_gradient(int index) { has_gradient_[static_cast<std::size_t>(index)] = true; }
   void zero_gradient(int index);  // a gradient of zeros, for a parameter that this rank did not use
   void clear_gradients();         // the step is over: the next contribution overwrites, buffers stay as they are
-  // Begins the next micro-batch of a step. Its contributions overwrite: the gradients so far are kept elsewhere.
+  // Begins the next micro-batch of a step. Its first contributions overwrite the gradients so far, so the caller keeps these
+  // elsewhere.
   void begin_micro_batch();
   void begin_step();  // keeps the buffers
 
@@ -287,7 +289,7 @@ class FlatStore {
   // The ranks that hold a parameter or buffer, by number, as given to distribute().
   struct Holders {
     std::string name;
-    std::int64_t numel = 0;  // of the whole
+    std::int64_t numel = 0;  // of the whole parameter or buffer
     std::vector<int> ranks = {};
     int index = -1;  // in this store; below 0: only other ranks hold it
   };
@@ -305,7 +307,7 @@ class FlatStore {
   std::vector<bool> has_gradient_;
   std::vector<bool> gradient_is_final_;
   std::vector<std::uint64_t> versions_;
-  std::vector<bool> has_values_;             // given by the store's own functions
+  std::vector<bool> has_values_;             // set by the store's own functions
   std::vector<std::atomic<bool>> is_found_;  // found to have values from elsewhere, or to need none; readers set it
   bool values_are_checked_ = false;
   std::int64_t trainable_numel_ = 0;

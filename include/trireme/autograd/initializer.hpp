@@ -13,8 +13,8 @@ namespace trireme TRIREME_EXPORT {
 enum class Nonlinearity : std::uint8_t { linear, sigmoid, tanh, relu, leaky_relu, selu };
 
 // The factor on a layer's initial weights that preserves the variance through this nonlinearity, as
-// torch.nn.init.calculate_gain: 1, 1, 5 / 3, sqrt(2), sqrt(2 / (1 + slope^2)), 3 / 4. slope: that of leaky_relu for negative
-// inputs.
+// torch.nn.init.calculate_gain. In the order of the enum: 1, 1, 5 / 3, sqrt(2), sqrt(2 / (1 + slope^2)), 3 / 4. slope:
+// leaky_relu's slope for negative inputs.
 double calculate_gain(Nonlinearity nonlinearity, double slope = 0.01);
 
 // The fans of a weight [out, in, kernel...]: fan-in is in * kernel elements, fan-out is out * kernel elements, and average is
@@ -22,7 +22,7 @@ double calculate_gain(Nonlinearity nonlinearity, double slope = 0.01);
 enum class Fan : std::uint8_t { none, in, out, average };
 
 struct KaimingOptions {
-  Fan fan = Fan::in;  // in preserves the variance of activations, out that of gradients
+  Fan fan = Fan::in;  // Fan::in preserves the variance of activations, Fan::out that of gradients
   Nonlinearity nonlinearity = Nonlinearity::leaky_relu;
   double slope = 0;  // of leaky_relu
 };
@@ -39,7 +39,7 @@ struct Initializer {
   double a = 0;      // constant: the value; normal: the mean; uniform: the lower bound
   double b = 0;      // normal: the standard deviation; uniform: the upper bound; orthogonal: the gain
   Range zeros = {};  // elements of the whole parameter that stay 0, such as an embedding's padding
-  // Unless none, for normal and uniform: b is a gain, the standard deviation is gain / sqrt(fan), and the mean is 0.
+  // For normal and uniform. Unless it is none, b is a gain: the standard deviation is gain / sqrt(fan), and the mean is 0.
   Fan fan = Fan::none;
   double lower = 0;  // bounds of truncated_normal
   double upper = 0;
@@ -48,16 +48,16 @@ struct Initializer {
   static Initializer normal(double mean, double deviation) { return {Kind::normal, mean, deviation, {}}; }
   static Initializer uniform(double lower, double upper) { return {Kind::uniform, lower, upper, {}}; }
 
-  // Normal, restricted to [lower, upper]; the deviation is that before the restriction.
+  // Normal numbers restricted to [lower, upper]; `deviation` is the standard deviation before the restriction.
   static Initializer truncated_normal(double mean = 0, double deviation = 1, double lower = -2, double upper = 2) {
     return {Kind::truncated_normal, mean, deviation, {}, Fan::none, lower, upper};
   }
 
-  // Of variance gain^2 / average fan (Glorot, Bengio 2010).
+  // Variance gain^2 / average fan (Glorot, Bengio 2010).
   static Initializer xavier_uniform(double gain = 1) { return {Kind::uniform, 0, gain, {}, Fan::average}; }
   static Initializer xavier_normal(double gain = 1) { return {Kind::normal, 0, gain, {}, Fan::average}; }
 
-  // Of variance gain^2 / fan, with the gain of the nonlinearity (He et al. 2015, arXiv 1502.01852).
+  // Variance gain^2 / fan, with the gain of the nonlinearity (He et al. 2015, arXiv 1502.01852).
   static Initializer kaiming_uniform(const KaimingOptions& options = {}) {
     return {Kind::uniform, 0, calculate_gain(options.nonlinearity, options.slope), {}, options.fan};
   }

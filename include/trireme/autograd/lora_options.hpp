@@ -9,8 +9,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Low-rank adaptation (Hu et al. 2021, arXiv 2106.09685), with the names of PEFT's LoraConfig. A model made with these in its
-// ModelContext is frozen, and each linear layer that is a target computes
+// Low-rank adaptation (Hu et al. 2021, arXiv 2106.09685), with the names of PEFT's LoraConfig. A model with these options in
+// its ModelContext is frozen, and each linear layer that is a target computes
 //
 //   x W^T + bias + scale() * dropout(x) A^T B^T    with A [rank, in], B [out, rank]
 //
@@ -19,7 +19,8 @@ struct LoraOptions {
   int rank = 8;
   double alpha = 8;
   double dropout = 0;
-  // Names of linear layers, or the last parts of their dotted names; or all_linear alone: all but the output layer.
+  // Names of linear layers, or the last parts of their dotted names; or only all_linear, for all linear layers but the output
+  // layer.
   std::vector<std::string> targets = {};
   bool rank_stabilized = false;  // scale() divides by sqrt(rank) (Kalajdzievski 2023, arXiv 2312.03732)
 
@@ -27,11 +28,11 @@ struct LoraOptions {
 
   double scale() const;                         // alpha / rank, or alpha / sqrt(rank)
   bool is_target(std::string_view name) const;  // of a layer's dotted name
-  void check() const;                           // an Error for values that no layer can have
+  void check() const;                           // throws Error for values that no layer can have
 };
 
-// A linear layer and the names by which targets select it: its own, or those of the parts that it packs, as q_proj, k_proj and
-// v_proj in qkv_proj.
+// A linear layer and the names by which targets select it: its own name, or the names of the parts that it packs, such as
+// q_proj, k_proj and v_proj in qkv_proj.
 struct TargetableLayer {
   struct Part {
     std::string name;       // dotted
@@ -42,7 +43,7 @@ struct TargetableLayer {
   std::vector<Part> parts = {};
 };
 
-// Error{invalid_argument} for a target that names none of these.
+// Throws Error{invalid_argument} for a target that names none of these layers.
 void require_known_targets(const LoraOptions& options, const std::vector<TargetableLayer>& layers);
 
 }  // namespace trireme

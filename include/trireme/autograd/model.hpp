@@ -26,18 +26,18 @@ struct ModelContext {
   // (Korthikanti et al. 2022, arXiv 2205.05198).
   bool sequence_parallel = false;
   int chunks = 1;                        // stages of each rank of the pipeline axis
-  std::vector<double> layer_costs = {};  // by which the list of layers is cut into stages; empty: the layers' own
-  std::uint64_t seed = 1;                // of first values, and of the random numbers of steps
+  std::vector<double> layer_costs = {};  // by which the list of layers is cut into stages; empty: the layers' own costs
+  std::uint64_t seed = 1;                // of initial values, and of the random numbers of steps
   BatchRows rows = {};                   // for layers that keep values of each row, see nn::Carried
   std::optional<LoraOptions> lora = {};  // freezes the model and trains low-rank adapters
 
   const Axis& parts() const { return tensor != nullptr ? tensor : expert; }  // ranks that hold parts of parameters
 
   int num_stages() const;           // of all ranks together
-  std::vector<int> stages() const;  // that lie here: stage s lies on rank s % ranks
+  std::vector<int> stages() const;  // the stages that lie here: stage s lies on rank s % ranks
 };
 
-// What the modules of a model share. The root module makes it; code without modules makes its own:
+// The state that the modules of a model share. The root module makes the Model; code without modules makes its own:
 //
 //   Model model(DType::float32);
 //   const int weight = model.store().add("weight", {64, 10}, Initializer::normal(0, 0.02));
@@ -59,7 +59,7 @@ class Model {
   ModuleSwitches& gradients() { return gradients_; }
 
   // share(): a module uses a parameter that another module registered. set_lookup(): a forward pass looks up some rows of the
-  // parameter instead of multiplying by all. Ties and costs of layers follow from these. Parameters are given by number.
+  // parameter instead of multiplying by all. Ties and costs of layers follow from these calls. Parameters are given by number.
   struct Shared {
     int parameter;
     std::string module;
@@ -69,7 +69,8 @@ class Model {
   void set_lookup(int parameter) { lookups_.push_back(parameter); }
   const std::vector<int>& lookups() const { return lookups_; }
 
-  // The linear layers that LoRA's targets can name. A target that names none of them is an Error once the model is complete.
+  // The linear layers that LoRA's targets can name. When the model is complete, a target that names none of these layers is an
+  // Error.
   void add_targetable(TargetableLayer layer) { targetable_.push_back(std::move(layer)); }
   const std::vector<TargetableLayer>& targetable() const { return targetable_; }
   // Whether the adapters are merged into the weights and skipped in forward, see nn::merge_adapter.

@@ -8,7 +8,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Whether `name`, of a module, parameter or buffer, is `module` itself or lies within it; "" is the whole model.
+// Whether the module, parameter or buffer `name` is `module` or lies within it; "" is the whole model.
 bool is_within(std::string_view module, std::string_view name);
 
 // An on/off switch for each module of a model. All are on at first.
@@ -21,13 +21,13 @@ class ModuleSwitches {
   const std::map<std::string, bool>& switches() const { return switches_; }
 
  private:
-  std::map<std::string, bool> switches_;  // by module, where it differs from the one around it
+  std::map<std::string, bool> switches_;  // by module, if its switch differs from that of the module around it
 };
 
 // Which modules of a model are in training mode and which in evaluation mode, for batch norm and dropout.
 class TrainingModes : public ModuleSwitches {
  public:
-  // The modules in evaluation mode: "" if all train, "evaluation" if none does, or "backbone in evaluation". Equal modes give
+  // The modules in evaluation mode: "" if all train, "evaluation" if none train, or "backbone in evaluation". Equal modes give
   // equal texts.
   std::string str() const;
 };

@@ -18,16 +18,17 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// The settings of an operation by their names, as leaky_relu's "slope".
+// The settings of an operation by their names, such as leaky_relu's "slope".
 using Attributes = std::map<std::string, std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>>>;
 
-// A tensor that goes into an operation or comes out of it. Two are the same value where storage, offset and shape are the same.
+// A tensor that goes into an operation or comes out of it. Two Operands with equal storage, offset and shape are the same
+// value.
 struct Operand {
   std::shared_ptr<const device::Storage> storage;  // null: an optional operand that was not given
   std::int64_t offset = 0;                         // of its first element in the storage, in bytes
   Shape shape;
   DType dtype = DType::float32;
-  std::string_view parameter;  // its name where it is a parameter that gets a gradient
+  std::string_view parameter;  // the name of a parameter that gets a gradient
 };
 
 // Valid while an observer is called.
@@ -35,7 +36,7 @@ struct OperationView {
   std::uint64_t number = 0;  // among the operations of this thread; the same in forward and backward
   std::string_view name;
   bool repeatable = true;  // forward has no side effects: no running statistics, no collective
-  // Empty in backward, which has kept only some of them, or only their elements.
+  // Empty in backward: it has kept only some operands, or only their elements.
   std::span<const Operand> operands;
   std::span<const Operand> results;  // uninitialised before forward
 
@@ -47,9 +48,9 @@ struct OperationView {
 
 enum class Pass : std::uint8_t { forward, backward };
 
-// Is called before and after each operation of its thread, in forward and backward; twice for a backward that is split
-// (Tape::split_backward). An exception that it throws ends the pass. If the operation throws, after() is not called. Operations
-// that an observer calls are not observed.
+// An observer is called before and after each operation of its thread, in forward and backward, and twice for a backward that
+// is split (Tape::split_backward). An exception that the observer throws ends the pass. If the operation throws, after() is not
+// called. Operations that an observer calls are not observed.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -57,8 +58,8 @@ class Observer {
   virtual void after(Pass, const OperationView&) {}
 };
 
-// While in scope, it shows the operations of this thread to the observer. Several may exist; the oldest is called first. They
-// may end in any order, but during a call of an observer only its own may end.
+// While in scope, shows the operations of this thread to the observer. Several Observations may exist; the observer of the
+// oldest is called first. They may end in any order, but during a call of an observer only its own Observation may end.
 //
 //   struct Names : Observer { void before(Pass, const OperationView& of) override { fmt::print("{}\n", of.name); } };
 //   Names names;

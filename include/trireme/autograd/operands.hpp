@@ -15,7 +15,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// A result of an operation. The gate allocates it unless it exists already, as that of a reshape.
+// A result of an operation. The gate allocates it unless it exists already, as for a reshape.
 template <typename T, typename D = Cpu>
 struct Result {
   Shape shape = {};
@@ -31,7 +31,7 @@ struct Marks {
   bool internal = false;
 };
 
-// An operand by reference, a result by value.
+// Holds an operand by reference, a result by value.
 template <typename What>
 struct Stored {
   using type = const What&;
@@ -204,8 +204,8 @@ void require_present(std::string_view operation, const Given<Operands>&... given
 
 }  // namespace detail
 
-// Throws "distillation_loss: operand 2 of 2 is undefined". The gate checks this itself; call it in a function that reads its
-// operands before the gate.
+// Throws if an operand is undefined: "distillation_loss: operand 2 of 2 is undefined". The gate checks this itself; call it in
+// a function that reads its operands before the gate.
 template <typename... Operands>
 void require_operands(std::string_view function, const Operands&... operands) {
   detail::require_present(function, detail::Given<Operands>(operands)...);

@@ -19,7 +19,7 @@ class OwnedPlanes {
   OwnedPlanes(const OwnedPlanes&) = delete;
   OwnedPlanes& operator=(const OwnedPlanes&) = delete;
   ~OwnedPlanes() {
-    const auto table = table_.lock();  // null where the model ended first
+    const auto table = table_.lock();  // null if the model was destroyed first
     for (const int number : numbers_) {
       if (table != nullptr) table->remove(number);
     }

@@ -61,11 +61,11 @@ class Parameter {
 
   bool defined() const { return model_ != nullptr; }
   bool is_of(const Model& model) const { return model_.get() == &model; }
-  int number() const { return number_; }                   // FlatStore::add's
-  int index() const { return store().index_of(number_); }  // in the store; an error where other ranks hold it
+  int number() const { return number_; }                   // from FlatStore::add
+  int index() const { return store().index_of(number_); }  // in the store; an error if only other ranks hold it
   const ParameterInfo& info() const { return store().parameter(index()); }
 
-  // After writing into it, call store().refresh_compute_copy(), which counts the change.
+  // After writing into the tensor, call store().refresh_compute_copy(), which counts the change.
   Tensor<M, D> value() const { return store().template values<M, D>(index()); }
   Tensor<M, D> gradient() const { return store().template gradient<M, D>(index()); }
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// The gate of operations: how to write your own. An operation is a struct with a name, a forward() that computes the results
-// from the operands, and a backward() that computes gradients. Its other members are settings, which describe() names for
-// observers.
+// The gate of operations: how to write your own operation. An operation is a struct with a name, a forward() that computes the
+// results from the operands, and a backward() that computes gradients. Its other members are settings, which describe() names
+// for observers.
 //
 //   struct Square {
 //     static constexpr std::string_view name = "square";
@@ -222,7 +222,7 @@ class OperationNode<splits, O, std::tuple<Results...>, std::tuple<Kept...>, std:
 
   struct Weights {
     bool wait = false;                               // in a split backward pass
-    std::unique_ptr<GradientsOfResults> of_results;  // while they wait
+    std::unique_ptr<GradientsOfResults> of_results;  // until weight_gradients() runs
   };
   struct NoWeights {};
 
@@ -270,14 +270,14 @@ struct Recording {
   bool weights_wait = false;
 };
 
-// An error where an operand was recorded on another tape than the current one.
+// Throws if an operand was recorded on another tape than the current one.
 template <typename... Operands>
 Recording recording_for(std::string_view operation, const Given<Operands>&... given) {
   Tape* tape = Tape::current();
   if (tape == nullptr) return {};
   bool needed = false;
   bool has_parameters = false;  // as weights
-  bool has_computed = false;    // as weights: they are needed at once, for the gradients of what they are computed from
+  bool has_computed = false;    // as weights: their gradients are needed at once, to compute further gradients from them
   const auto look = [&]<typename X>(const Given<X>& operand) {
     operand.each_slot([&](const GradientSlot& slot) {
       require_on(operation, *tape, slot);
@@ -316,7 +316,7 @@ auto gradient_of(const Given<X>& given) {
   }
 }
 
-// Those of the results that are not internal.
+// The results that are not internal.
 template <typename... Results>
 auto returned_of(const std::tuple<Results&...>& results) {
   return std::apply(
@@ -392,7 +392,7 @@ struct Watch {
 }  // namespace detail
 
 // Runs an operation: checks that its operands are defined, allocates the results, calls forward(), and puts it on the current
-// tape where an operand needs a gradient. Otherwise the results are constants and nothing is kept.
+// tape if an operand needs a gradient. Otherwise the results are constants and nothing is kept.
 //
 // Operands are Variables, Tensors (constants) and vectors of these, with their marks. Results are one Result, a tuple of them
 // (then record() returns a tuple of Variables), or a function that returns either, which is called after the operands are
@@ -401,12 +401,12 @@ struct Watch {
 // backward(gradients of results..., kept values..., gradients of operands...)
 // Kept values are the operands marked kept, then the results marked kept. An internal result has no gradient. With several
 // results, a gradient that did not arrive is undefined; if none arrived, backward() is not called. Tensors have no gradient;
-// that of a constant Variable ignores contributions. backward() makes one contribution to each gradient.
+// the gradient of a constant Variable ignores contributions. backward() makes one contribution to each gradient.
 //
 // If an operand is marked as a weight, two functions with the arguments of backward() replace it: input_gradients() and
 // weight_gradients(). weight_gradients() runs later if the backward pass is split (Tape::split_backward) and the weights are
-// parameters; otherwise it runs first. An input_gradients() that starts a transfer returns a function that waits for it;
-// weight_gradients() then runs in between.
+// parameters; otherwise it runs first. An input_gradients() that starts a transfer returns a function that waits for the
+// transfer; weight_gradients() then runs between the two.
 template <typename O, typename R, typename... Operands>
 auto record(O operation, const R& results, const Operands&... operands) {
   require_operands(operation.name, operands...);

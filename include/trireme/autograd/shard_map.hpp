@@ -10,8 +10,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Which rank owns which part of a store's trainable range, where ranks share the work of the optimizer. The range is cut into
-// slices, and every rank owns its part_of() each slice. The cuts depend only on the parameters and the two sizes given, not on
+// Which rank owns which part of a store's trainable range, if ranks share the work of the optimizer. The range is cut into
+// slices, and every rank owns a part of each slice. The cuts depend only on the parameters and the two sizes given, not on
 // buckets.
 //
 // A slice ends after the parameter with which it reaches slice_bytes / 16, or before a parameter that would take it above
@@ -25,8 +25,8 @@ class ShardMap {
     std::size_t slices_end = 0;  // slices of this block and those before
   };
 
-  // parameter_bytes: of the trainable parameters in the order of the store; where ranks hold parts of different sizes, what
-  // they have agreed on, so that they make the same blocks.
+  // parameter_bytes: the sizes of the trainable parameters in the order of the store. Ranks that hold parts of different sizes
+  // must agree on the sizes first, so that they make the same blocks.
   ShardMap(FlatStore& store, std::int64_t slice_bytes, std::span<const std::int64_t> parameter_bytes);
 
   std::span<const Range> slices() const { return slices_; }  // ascending

@@ -21,7 +21,7 @@ struct StepTotals;
 class Tape;
 
 // A layer of a list that is divided over ranks. Calls of one stream of random numbers can't be counted over several ranks, so a
-// layer has its own streams for names that other layers may use too: names of modules that several layers have, and names that
+// layer has its own streams for names that other layers may use too: names of modules that several layers share, and names that
 // belong to no module of the layer.
 struct LayerOfList {
   std::uint64_t number = 0;               // from 1
@@ -49,8 +49,8 @@ class GradientSlot {
   std::uint64_t tape_serial_;
 };
 
-// Is told during backward when each parameter's gradient is final. Parameters that forward did not use come first, or, if the
-// backward pass is split, together with the deferred ones.
+// A listener is told during backward when each parameter's gradient is final. Parameters that forward did not use come first,
+// or, if the backward pass is split, together with the deferred ones.
 class GradientListener {
  public:
   virtual ~GradientListener() = default;
@@ -97,8 +97,8 @@ class StreamCalls {
 //   const TapeOptions names{.seed = 1, .step = step, .first_sample = batch.first_sample, .samples = batch.size()};
 //   Tape tape(names);  ...  Tape inner(names);
 //
-// A thread that a loss starts opens its tape with a copy of *Tape::current()->options(): it then draws in the same layer and
-// continues the loss's counts. Threads that draw at the same time must use streams with different names.
+// If a loss starts a thread, the thread must open its tape with a copy of *Tape::current()->options(): it then draws in the
+// same layer and continues the loss's counts. Threads that draw at the same time must use streams with different names.
 struct TapeOptions {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
@@ -112,12 +112,13 @@ struct TapeOptions {
 
   StreamCalls calls = {};
 
-  // For computing the same again with the same random numbers: calls are counted from the first again, in the same layer.
+  // Options to compute a micro-batch once more with the same random numbers: calls are counted from the first again, in the
+  // same layer.
   TapeOptions restarted() const;
 };
 
-// Records what the forward pass does, for one backward pass. While in scope it is the current tape of its thread; without
-// one nothing is recorded. Use one for each micro-batch. Without options there are no random numbers: dropout is an error.
+// Records what the forward pass does, for one backward pass. While in scope it is the current tape of its thread; without a
+// tape nothing is recorded. Use one for each micro-batch. Without options there are no random numbers: dropout is an error.
 //
 // A pipeline has several micro-batches under way, each with its tape, and resumes the tape of the one it works on:
 //   Tape tape(options);  ...forward...  tape.suspend();  ...others...  tape.resume();  loss.backward();  tape.suspend();
@@ -143,7 +144,7 @@ class Tape {
   };
   RandomCall next_call(std::string_view operation, std::string_view stream);
 
-  // How many of a micro-batch's rows belong to each of its samples; an error where that is no whole number, or can't be known.
+  // How many of a micro-batch's rows belong to each of its samples; an error if that is no whole number, or can't be known.
   std::int64_t rows_per_sample(std::string_view operation, std::int64_t rows) const;
 
   // Random numbers drawn between these two calls belong to this layer, also on tapes that are opened in between. A layer may
@@ -153,7 +154,7 @@ class Tape {
 
   std::uint64_t serial() const { return serial_; }
 
-  // The listener hears of this store's parameters; it must outlive the backward pass.
+  // The listener is told about this store's parameters; it must outlive the backward pass.
   void listen(FlatStore& store, GradientListener& listener);
 
   // One step of the backward pass; it is destroyed, with the activations it kept, as soon as it has run.
@@ -175,7 +176,7 @@ class Tape {
   // convolutions to run_weight_gradients(), and keeps what they need. Such a parameter's gradient is final only then. The
   // gradients have the same bits as without the split, unless only some uses of a parameter are deferred.
   void split_backward();        // before backward()
-  void run_weight_gradients();  // after it
+  void run_weight_gradients();  // after backward()
 
   void run_backward();  // Variable::backward calls it
 
@@ -186,7 +187,7 @@ class Tape {
   void contributed(FlatStore& store, int parameter);
 
  private:
-  void leave();  // takes it off its thread
+  void leave();  // removes it from its thread's stack of tapes
 
   void set_layers(std::shared_ptr<const LayersAround> layers);
 
@@ -194,7 +195,7 @@ class Tape {
     FlatStore* store;
     GradientListener* listener;
     std::vector<int> missing;                 // contributions still to come, by parameter
-    std::shared_ptr<const Model> model = {};  // whose store it is
+    std::shared_ptr<const Model> model = {};  // the owner of the store
   };
   Uses& uses_of(FlatStore& store);
   struct Final {
@@ -205,7 +206,7 @@ class Tape {
 
   std::optional<TapeOptions> options_;
   std::uint64_t serial_;
-  std::shared_ptr<const LayersAround> layers_;  // that compute; null: none
+  std::shared_ptr<const LayersAround> layers_;  // the layers in which the tape computes; null: none
   Tape* outer_;                                 // the tape that was current before
   bool suspended_ = false;
   bool ran_ = false;

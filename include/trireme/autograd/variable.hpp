@@ -23,7 +23,7 @@ class TensorSlot : public GradientSlot {
 
   const Shape& shape() const { return shape_; }
 
-  // The tensor to write a contribution to, and whether to add to what it holds; close() takes it back.
+  // The tensor to write a contribution to, and whether to add to the tensor's elements. Pass the tensor to close() afterwards.
   virtual std::pair<Tensor<T, D>, bool> open() {
     if (!sum_.defined()) return {Tensor<T, D>(shape_), false};
     Tensor<T, D> sum = take();
@@ -51,8 +51,8 @@ class TensorSlot : public GradientSlot {
 
 [[noreturn]] void throw_not_recorded();  // backward() on a constant
 
-// A contribution that is being written. Others to the same gradient meanwhile, as where one variable is both weight and bias of
-// a norm, are kept until it is complete.
+// A contribution that is being written. Other contributions to the same gradient, as when one variable is both weight and bias
+// of a norm, are kept until this one is complete.
 class OpenContribution {
  public:
   explicit OpenContribution(const GradientSlot& slot);
@@ -75,8 +75,8 @@ struct OpenContributionOf : OpenContribution {
 
 }  // namespace detail
 
-// Sums the contributions to one variable's gradient. A handle: copies refer to the same gradient. That of a constant is empty
-// and ignores contributions.
+// Sums the contributions to one variable's gradient. A handle: copies refer to the same gradient. The gradient of a constant is
+// empty and ignores contributions.
 template <typename T, typename D = Cpu>
 class Gradient {
  public:
@@ -90,8 +90,8 @@ class Gradient {
   bool needed() const { return slot_ != nullptr; }
   Slot* slot() const { return slot_.get(); }
 
-  // Calls write(tensor, accumulate): it fills the tensor, or adds to it when `accumulate` is true. Exactly one contribution
-  // (or give) for each input that an operation lists. write() may make others, to this gradient too.
+  // Calls write(tensor, accumulate): it fills the tensor, or adds to it when `accumulate` is true. An operation makes exactly
+  // one contribution (or give()) to each input that it lists. write() may make other contributions, to this gradient too.
   template <typename Write>
   void contribute(Write&& write) const {
     if (!slot_) return;
@@ -122,8 +122,8 @@ class Gradient {
   std::shared_ptr<Slot> slot_;
 };
 
-// A tensor and its place on the tape. G, the gradient's element type, differs from T for weights in mixed precision only:
-// their gradients are float.
+// A tensor and its place on the tape. G, the gradient's element type, differs from T only for weights in mixed precision: their
+// gradients are float.
 template <typename T, typename D = Cpu, typename G = T>
 class Variable {
  public:
@@ -138,10 +138,10 @@ class Variable {
 
   Variable detach() const { return Variable(value_); }  // the same value as a constant: gradients end here
 
-  // Runs the tape backward from here, with `upstream` as the gradient of every element. The tape is used up.
+  // Runs the tape backward from here, with `upstream` as the gradient of every element. The tape can't be used again.
   void backward(G upstream = G{1}) const { backward(Tensor<G, D>::full(value_.shape(), upstream)); }
 
-  // The same with a gradient that came from elsewhere, in the shape of the value.
+  // Runs the tape backward from here with `upstream` as the gradient, in the shape of the value.
   void backward(Tensor<G, D> upstream) const {
     if (!gradient_.needed()) detail::throw_not_recorded();
     require(upstream.defined(), "backward() with a gradient that is undefined");

@@ -8,8 +8,8 @@
 //   });
 //
 // The function is called twice, with different dynamic extents and different input elements. An observer
-// (autograd/observer.hpp) sees the operations of both passes. If an extent differs between the passes, the file computes it
-// from the inputs' extents.
+// (autograd/observer.hpp) sees the operations of both passes. If an extent differs between the passes, the file computes this
+// extent from the inputs' extents.
 
 #include <concepts>
 #include <cstdint>
@@ -41,20 +41,20 @@ class Example {
   // `multiple_of`; the same name returns the same number.
   std::int64_t dynamic(std::string_view name, std::int64_t multiple_of = 1);
 
-  // An input of the model. Its elements are zeros in the first pass. In the second they differ: floats in [-8, 8], std::int32_t
-  // in [0, below). For indices into a table, `below` is at most its number of rows. Integers are int64 in the file, as with
-  // other exporters.
+  // An input of the model. Its elements are zeros in the first pass. In the second pass they are different numbers: floats in
+  // [-8, 8], std::int32_t in [0, below). For indices into a table, `below` is at most its number of rows. Integers are int64 in
+  // the file, as with other exporters.
   template <typename T>
   requires std::same_as<T, float> || std::same_as<T, std::int32_t> Tensor<T> input(std::string_view name, const Shape& shape,
                                                                                    std::int32_t below = 2) {
     return added<T>(name, shape, detail::InputForm::plain, below);
   }
-  // In the file an attention mask, 0 where a token is padding. The returned Tensor is a key_padding_mask, not 0 where a token
-  // is padding.
+  // In the file this input is an attention mask, 0 where a token is padding. The returned Tensor is a key_padding_mask, not 0
+  // where a token is padding.
   Tensor<std::int32_t> padding_mask(std::string_view name, const Shape& shape) {
     return added<std::int32_t>(name, shape, detail::InputForm::padding_mask, 2);
   }
-  // shape and the Tensor: [batch, height, width, channels]; in the file [batch, channels, height, width].
+  // `shape` and the Tensor are [batch, height, width, channels]; in the file the input is [batch, channels, height, width].
   Tensor<float> images(std::string_view name, const Shape& shape) {
     return added<float>(name, shape, detail::InputForm::images, 0);
   }
@@ -94,8 +94,8 @@ class Example {
 
 struct ExportOptions {
   std::map<std::string, std::string> metadata = {};  // the file's metadata_props, such as a tokenizer or the names of classes
-  // If the weights have more bytes than this, they go to a second file, named as the first plus ".data". An ONNX file can't
-  // hold 2 GiB.
+  // If the weights have more bytes than this, they go to a second file, with the name of the first plus ".data". An ONNX file
+  // can't hold 2 GiB.
   std::int64_t external_data_above = 2'000'000'000;
 };
 
@@ -106,12 +106,12 @@ struct Exported {
   bool external_data = false;
 };
 
-// Exports a model in evaluation mode that lies as a whole on this rank's CPU. If every rank has the whole model, one of them
-// calls it. Weights are float32, also for a model that computes in bfloat16 or float16. A file at `path` is replaced once the
-// new one is complete; its old file of weights is removed if the new file needs none. Error{invalid_argument} names the
-// operation and its layer if the export does not support an operation, even one that no output needs; if operations or their
-// settings depend on sizes; if the program computes with inputs outside of operations on Variables; or if a dynamic extent does
-// not come from the inputs.
+// Exports a model in evaluation mode that lies as a whole on this rank's CPU. If every rank has the whole model, only one rank
+// calls it. Weights are float32, also for a model that computes in bfloat16 or float16. A file at `path` is replaced when the
+// new one is complete; its old file of weights is removed if the new file needs none. Throws Error{invalid_argument}, which
+// names the operation and its layer, in these cases: the export does not support an operation, even one that no output needs;
+// operations or their settings depend on sizes; the program computes with inputs outside of operations on Variables; a dynamic
+// extent does not come from the inputs.
 Exported export_model(Model& model, const Location& path, const std::function<void(Example&)>& pass,
                       const ExportOptions& options = {});
 

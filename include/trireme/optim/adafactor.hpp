@@ -35,8 +35,8 @@ struct AdafactorOptions {
 // and columns (Shazeer, Stern 2018, arXiv 1804.04235). The update of torch.optim.Adafactor. Steps are relative to the weights,
 // unless a group does not adapt.
 //
-// Every rank keeps this state for all parameters. Where ranks share the work of the optimizer, they all-reduce each gradient
-// once more, so Sharding::none is less work. A parameter that is split over a tensor or expert axis is an error.
+// Every rank keeps this state for all parameters. If ranks share the work of the optimizer, they all-reduce each gradient once
+// more, so Sharding::none is less work. A parameter that is split over a tensor or expert axis is an error.
 template <typename P, typename D = Cpu>
 class Adafactor final : public Optimizer<P, D> {
  public:
@@ -93,7 +93,7 @@ Adafactor<P, D>::Adafactor(Model& model, const AdafactorOptions& options)
     Means& means = means_.emplace_back();
     if (!info.trainable || info.numel == 0) continue;
     require(!info.placement.split(),
-            "Adafactor needs whole parameters, and a tensor or expert axis splits {}: train without them", info.name);
+            "Adafactor needs whole parameters, and a tensor or expert axis splits {}: train without these axes", info.name);
     if (info.shape.size() < 2) {
       means.matrices = 1;
       means.rows = 1;

@@ -28,8 +28,8 @@ AdamW8bit<P, D>::AdamW8bit(Model& model, const AdamW8bitOptions& options)
   for (int index = 0; index < store_.num_parameters(); ++index) {
     const ParameterInfo& info = store_.parameter(index);
     require(!is_8bit(index) || !info.placement.split(),
-            "8-bit AdamW needs whole parameters, whose blocks do not depend on the ranks, and a tensor or expert axis splits "
-            "{}: train without them, or give it a group with full_precision",
+            "8-bit AdamW needs whole parameters, so that blocks do not depend on the ranks; a tensor or expert axis splits "
+            "{}: train without these axes, or give it a group with full_precision",
             info.name);
   }
 }
@@ -45,7 +45,7 @@ std::int64_t AdamW8bit<P, D>::blocks_of(int parameter) const {
   return (store_.parameter(parameter).numel + ops::block_of_8bit - 1) / ops::block_of_8bit;
 }
 
-// At the first use, since only then the ranges that this rank updates are known.
+// Called at the first use, since the ranges that this rank updates are not known earlier.
 template <typename P, typename D>
 void AdamW8bit<P, D>::make_state() {
   if (has_state_) return;

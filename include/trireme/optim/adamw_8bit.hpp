@@ -24,15 +24,15 @@ struct AdamW8bitOptions {
 };
 
 // AdamW with moments of 8 bits in blocks of 256 elements (Dettmers, Lewis, Shleifer, Zettlemoyer 2022, arXiv 2110.02861): 2.03
-// bytes for each parameter instead of 8. The codes and the defaults are those of bitsandbytes' AdamW8bit, the steps AdamW's.
-// Embeddings have sparse gradients and are better kept in full precision:
+// bytes for each parameter instead of 8. The codes and the defaults are those of bitsandbytes' AdamW8bit; the steps are those
+// of AdamW. Embeddings have sparse gradients and are better kept in full precision:
 //
 //   optim::AdamW8bit optimizer(net, {.groups = {{.pattern = "embed.*", .full_precision = true}}});
 //
-// It is a class of its own and not an option of AdamW, since it has other state in a checkpoint and no AMSGrad. Blocks are
-// blocks of whole parameters. If several ranks update parts of a block, they exchange its largest magnitudes, so the bits are
-// the same with any number of ranks. A parameter that is split over a tensor or expert axis is an error, unless its moments are
-// in full precision.
+// It is a class of its own and not an option of AdamW, since it has other state in a checkpoint and no AMSGrad. Blocks are cut
+// from whole parameters. If several ranks update parts of a block, they exchange its largest magnitudes, so the bits are the
+// same with any number of ranks. A parameter that is split over a tensor or expert axis is an error, unless its moments are in
+// full precision.
 template <typename P, typename D = Cpu>
 class AdamW8bit final : public Optimizer<P, D> {
  public:

@@ -18,7 +18,7 @@ namespace optim {
 // change. In steps of DataParallel and StepGraph, buffers get back their values from before the step.
 enum class NonFinitePolicy : std::uint8_t {
   stop,  // Error{diverged} with the step, its loss, and the first parameter and ranks that were not finite
-  skip,  // skips the step; the same error after more than UpdateOptions::max_skipped skipped steps in a row
+  skip,  // skips the step; throws as `stop` after more than UpdateOptions::max_skipped skipped steps in a row
 };
 
 struct UpdateOptions {
@@ -50,17 +50,17 @@ class AnyOptimizer {
   virtual void set_learning_rate(double learning_rate) = 0;  // finite, 0 or more
 
   // Updates every parameter that some rank used, as PyTorch does, and ends the step: the next gradient overwrites this one. A
-  // step without any counted target changes nothing. False where the step was skipped, see NonFinitePolicy.
+  // step without any counted target changes nothing. Returns false if the step was skipped, see NonFinitePolicy.
   //
   // With a summary in a GPU's memory (StepSummary::on_device) the host does not wait: the GPU skips a step that is not finite,
   // whatever the policy is, and step() returns true. The host does wait if the model has buffers (batch norm) and keep() was
   // not called in this step.
   virtual bool step(const StepSummary& summary, const UpdateOptions& options = {}) = 0;
 
-  // An error if the summary is that of another model.
+  // Throws if the summary is that of another model.
   virtual void check(const StepSummary& summary) const = 0;
 
-  // The summary by which step() decides. If the host decides, it waits for the numbers and they are filled in.
+  // The summary by which step() decides. If the host decides, it waits for the numbers and fills them in.
   virtual StepSummary decidable(StepSummary summary) const = 0;
 
   // Ends the step without an update. Parameters, moments and step counts do not change; buffers get back the values that were

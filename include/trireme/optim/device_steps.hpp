@@ -12,7 +12,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// An optimizer's counts of updates and the decision over its step, in a GPU's memory, so that the host does not wait.
+// An optimizer's counts of updates, and its decision whether to take a step. They lie in a GPU's memory, so that the host does
+// not wait.
 class DeviceSteps {
  public:
   DeviceSteps(FlatStore& store, double learning_rate);
@@ -28,7 +29,7 @@ class DeviceSteps {
   // Whether both parameters were updated equally often, as far as the host can tell.
   bool same_updates(int first, int second) const;
 
-  std::int64_t take_skipped();  // since the last call; the host waits
+  std::int64_t take_skipped();  // steps skipped since the last call; the host waits
 
   // By parameter: "<prefix>step.<name>".
   void add_to(State& state, const std::string& prefix);

@@ -21,7 +21,7 @@ class GroupNorms {
   bool are_needed() const { return count_ > 1; }
 
   // Measures the norms of `used` parameters; `ranges` hold the reduced gradients of this rank. Collective if norms are needed.
-  // An error with FixedBits if ranks share the optimizer's work.
+  // Throws with FixedBits if ranks share the optimizer's work.
   void measure(const std::vector<Range>& ranges, const std::vector<bool>& used);
 
   const StepTotals* of(const ResolvedRule& rule) const;  // their squares are those of the rule's parameters; null: not needed

@@ -18,8 +18,8 @@ struct LarsOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// SGD with momentum; multiplies the learning rate of each parameter by trust * |w| / (|g| + weight_decay * |w|), 1 where a norm
-// is 0 (You, Gitman, Ginsburg 2017, arXiv 1708.03888).
+// SGD with momentum; multiplies the learning rate of each parameter by trust * |w| / (|g| + weight_decay * |w|), or by 1 if a
+// norm is 0 (You, Gitman, Ginsburg 2017, arXiv 1708.03888).
 template <typename P, typename D = Cpu>
 class Lars final : public Optimizer<P, D> {
  public:

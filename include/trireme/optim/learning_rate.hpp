@@ -14,17 +14,17 @@ using LearningRate = std::function<double(std::int64_t step)>;
 
 LearningRate constant(double base);
 
-// Times gamma every step_size steps (torch StepLR).
+// Multiplies the rate by gamma every step_size steps (torch StepLR).
 LearningRate step_decay(double base, std::int64_t step_size, double gamma);
 
-// Times gamma at each milestone (torch MultiStepLR).
+// Multiplies the rate by gamma at each milestone (torch MultiStepLR).
 LearningRate multi_step(double base, std::vector<std::int64_t> milestones, double gamma);
 
-// Times gamma each step (torch ExponentialLR).
+// Multiplies the rate by gamma each step (torch ExponentialLR).
 LearningRate exponential(double base, double gamma);
 
-// Half a cosine from base to minimum over `total` steps, then minimum (Loshchilov, Hutter 2017, arXiv 1608.03983). The same as
-// torch CosineAnnealingLR up to `total`, which rises again afterwards.
+// Half a cosine from base to minimum over `total` steps, then minimum (Loshchilov, Hutter 2017, arXiv 1608.03983). Equals torch
+// CosineAnnealingLR up to `total`; torch's rate rises again afterwards.
 LearningRate cosine(double base, std::int64_t total, double minimum);
 
 // Cosine cycles of first, first * factor, ... steps (torch CosineAnnealingWarmRestarts, same paper).
@@ -39,7 +39,7 @@ LearningRate polynomial(double base, std::int64_t total, double power);
 struct OneCycleOptions {
   double maximum = 0.1;
   std::int64_t total = 1;
-  // Share of the steps in which the rate rises, in [0, 1]; if that is one step or less, it starts at maximum.
+  // Share of the steps in which the rate rises, in [0, 1]; if that is one step or less, the rate starts at maximum.
   double rising_share = 0.3;
   double first_divisor = 25;     // starts at maximum / first_divisor
   double final_divisor = 10000;  // ends at the start value / final_divisor
@@ -47,7 +47,7 @@ struct OneCycleOptions {
 // Two half cosines (torch OneCycleLR; Smith, Topin 2018, arXiv 1708.07120).
 LearningRate one_cycle(const OneCycleOptions& options);
 
-// How the first `warmup` steps rise to base.
+// How the rate rises to base in the first `warmup` steps.
 enum class Warmup : std::uint8_t {
   from_zero,   // base * step / warmup
   from_first,  // base * (step + 1) / warmup
@@ -61,8 +61,8 @@ struct WarmupOptions {
   double minimum = 0;  // held after `total` steps
   Warmup rise = Warmup::from_first;
 };
-LearningRate warmup_cosine(const WarmupOptions& options);  // then half a cosine to minimum
-LearningRate warmup_linear(const WarmupOptions& options);  // then a line to minimum
+LearningRate warmup_cosine(const WarmupOptions& options);  // rises, then falls by half a cosine to minimum
+LearningRate warmup_linear(const WarmupOptions& options);  // rises, then falls linearly to minimum
 
 // How a rate falls to its minimum. share: the share of the falling steps so far, from 0 to 1.
 enum class Fall : std::uint8_t {
@@ -86,7 +86,7 @@ LearningRate warmup_stable_decay(const StableOptions& options);
 enum class Cycles : std::uint8_t {
   equal,    // all have the same height
   halved,   // each has half the height of the one before
-  decayed,  // height times gamma each step
+  decayed,  // multiplies the height by gamma each step
 };
 
 struct CyclicOptions {
@@ -105,7 +105,8 @@ struct SchedulePart {
   LearningRate rate;
   std::int64_t steps = 0;
 };
-// One after the other (torch SequentialLR): sequential({{linear(0.1, 0, 1, 100), 100}, {exponential(0.1, 0.999)}}).
+// Runs the parts one after the other (torch SequentialLR): sequential({{linear(0.1, 0, 1, 100), 100}, {exponential(0.1,
+// 0.999)}}).
 LearningRate sequential(std::vector<SchedulePart> parts);
 
 // Rises from zero, then follows `cycles` whole cosine waves between base and zero over the steps up to `total`, and continues

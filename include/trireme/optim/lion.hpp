@@ -19,7 +19,7 @@ struct LionOptions {
 };
 
 // Steps by the sign of an average of momentum and gradient, so all elements change by the same amount (Chen et al. 2023, arXiv
-// 2302.06675). Use a learning rate 3 to 10 times smaller than AdamW's and a weight decay as many times larger.
+// 2302.06675). Use a learning rate 3 to 10 times smaller than AdamW's and a weight decay larger by the same factor.
 template <typename P, typename D = Cpu>
 class Lion final : public Optimizer<P, D> {
  public:

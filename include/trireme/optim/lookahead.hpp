@@ -14,11 +14,11 @@ namespace optim {
 
 struct LookaheadOptions {
   std::int64_t interval = 5;  // steps of the optimizer inside
-  double share = 0.5;         // of the distance to the fast weights that the slow weights move
+  double share = 0.5;         // part of the distance to the fast weights by which the slow weights move
 };
 
 // Slow weights that every few steps move towards the weights of another optimizer, which then continues from there (Zhang et
-// al. 2019, arXiv 1907.08610). Both must have the same model, and the inner optimizer must outlive this one:
+// al. 2019, arXiv 1907.08610). Both optimizers must have the same model, and the inner optimizer must outlive this one:
 //
 //   optim::AdamW adamw(net);
 //   optim::Lookahead optimizer(net, adamw, {.interval = 5});

@@ -35,7 +35,8 @@ class ExponentialMovingAverage {
   void swap();
   bool swapped_in() const { return swapped_in_; }
 
-  // Adds the average to a checkpoint's state. An error while swapped in, both here and when the state is saved or loaded.
+  // Adds the average to a checkpoint's state. Throws while the average is swapped in, both here and when the state is saved or
+  // loaded.
   void add_to(State& state, const std::string& prefix = "moving_average.");
 
   // [trainable elements], in the store's order. It is the plane itself, not a copy: only read it.

@@ -35,7 +35,7 @@ struct MuonOptions {
   MuonScale scale = MuonScale::by_shape;
   int iterations = 5;                                              // of Newton-Schulz
   std::array<double, 3> coefficients = {3.4445, -4.7750, 2.0315};  // of x, x^3 and x^5
-  // Computes the iterations in bfloat16, as torch does; false, or with weights in double: in the weights' type.
+  // Computes the iterations in bfloat16, as torch does. If false, or if the weights are double: in the weights' type.
   bool bfloat16 = true;
   double epsilon = 1e-7;  // lower bound for the norm by which it divides
   // Options of AdamW, which updates parameters of less than two dims and groups that do not adapt.
@@ -53,9 +53,9 @@ struct MuonOptions {
 //
 //   optim::Muon optimizer(net, {.learning_rate = 0.02, .groups = {{.pattern = "embed.*", .adapts = false}}});
 //
-// Where ranks share the work of the optimizer, they all-reduce each direction, and every rank makes all of it orthogonal:
-// Sharding::none is less work. A parameter that is split over a tensor or expert axis is an error, unless its group does not
-// adapt.
+// If ranks share the work of the optimizer, they all-reduce each direction, and every rank makes the whole direction
+// orthogonal: Sharding::none is less work. A parameter that is split over a tensor or expert axis is an error, unless its group
+// does not adapt.
 template <typename P, typename D = Cpu>
 class Muon final : public Optimizer<P, D> {
  public:
@@ -104,8 +104,8 @@ Muon<P, D>::Muon(Model& model, const MuonOptions& options)
   for (int index = 0; index < store.num_parameters(); ++index) {
     const ParameterInfo& info = store.parameter(index);
     require(!info.trainable || !info.placement.split() || !is_matrix(info, this->rule_of(index).adapts),
-            "Muon needs whole matrices, and a tensor or expert axis splits {}: train without them, or leave it to AdamW by a "
-            "group with adapts = false",
+            "Muon needs whole matrices, and a tensor or expert axis splits {}: train without these axes, or leave it to AdamW "
+            "by a group with adapts = false",
             info.name);
   }
 }

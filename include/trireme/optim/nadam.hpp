@@ -16,7 +16,7 @@ struct NadamOptions {
   double epsilon = 1e-8;
   double weight_decay = 0;              // L2: added to the gradient
   double momentum_decay = 0.004;        // the momentum of step 1, 2, ... is beta1 * (1 - 0.96^(step * momentum_decay) / 2)
-  bool decoupled_weight_decay = false;  // decay the weights instead, as AdamW
+  bool decoupled_weight_decay = false;  // decays the weights instead, as AdamW does
   bool maximize = false;                // maximizes the objective: negates the gradient
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};

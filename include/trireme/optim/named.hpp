@@ -17,7 +17,7 @@ struct NamedOptions {
   double learning_rate = 1e-3;
   double weight_decay = 0;
   std::optional<double> beta1 = {};  // decay of the first moment; the momentum of sgd, lars, rmsprop and muon
-  // Decay of the second moment; for Lion of the momentum, for RMSprop and Adadelta the smoothing.
+  // Decay of the second moment; for Lion, decay of the momentum; for RMSprop and Adadelta, the smoothing.
   std::optional<double> beta2 = {};
   std::optional<double> epsilon = {};
   std::optional<bool> nesterov = {};  // only for sgd and muon

@@ -43,7 +43,7 @@ int Optimizer<P, D>::add_plane(std::string name, double value, Home home) {
   return static_cast<int>(planes_.numbers().size()) - 1;
 }
 
-// At the first use. Afterwards the ranges that this rank updates cannot change.
+// Called at the first use. Afterwards the ranges that this rank updates cannot change.
 template <typename P, typename D>
 void Optimizer<P, D>::make_planes() {
   require(!has_memory_ || store_.shard() == shard_,
@@ -70,11 +70,10 @@ template <typename P, typename D>
 void Optimizer<P, D>::check(const StepSummary& summary) const {
   require(summary.used.size() == steps_.size(), "a step summary of {} parameters for an optimizer of {}", summary.used.size(),
           steps_.size());
-  require(
-      summary.store == 0 || summary.store == store_.serial(),
-      "the step summary is that of another model than this optimizer's, which begins with {}: give each optimizer the summary "
-      "of its own model's step",
-      store_.num_parameters() > 0 ? store_.parameter(0).name : "");
+  require(summary.store == 0 || summary.store == store_.serial(),
+          "the step summary is that of another model; this optimizer's model begins with {}: give each optimizer the summary "
+          "of its own model's step",
+          store_.num_parameters() > 0 ? store_.parameter(0).name : "");
 }
 
 template <typename P, typename D>
@@ -155,7 +154,7 @@ void Optimizer<P, D>::update_whole_parameters(const std::vector<Range>& ranges, 
   publication->finish();
 }
 
-// Changes the pieces and sends the results to all ranks: those of one range while the next one is changed.
+// Changes the pieces and sends the results to all ranks: sends one range while it changes the next.
 template <typename P, typename D>
 void Optimizer<P, D>::change_pieces(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling,
                                     const std::function<void(const Piece&)>& change) {
@@ -284,8 +283,8 @@ void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
   }
 }
 
-// Makes one sum over the ranks for all parameters. For parameters that are not split over the tensor or expert axis, only its
-// first rank contributes.
+// Makes one sum over the ranks for all parameters. For parameters that are not split over the tensor or expert axis, only the
+// first rank of the axis contributes.
 template <typename P, typename D>
 void Optimizer<P, D>::measure_parameters(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling) {
   const Axis& axis = model_.context().parts();

@@ -74,7 +74,7 @@ class Optimizer : public AnyOptimizer {
     T* values;
     const T* gradients;
     std::size_t count;
-    std::span<void* const> planes;  // `offset` elements before the piece, in each of the optimizer's planes: use plane()
+    std::span<void* const> planes;  // of the optimizer; each points `offset` elements before the piece: use plane()
     std::int64_t offset;
     ops::StepOnDevice on_device;  // pass it to GPU kernels: it has the numbers of the step that the host does not know
     double learning_rate;
@@ -104,7 +104,7 @@ class Optimizer : public AnyOptimizer {
     // all of it.
     std::function<void(const std::function<void(const Piece&)>& action)> visit;
   };
-  // Is called on all ranks that share the optimizer's work, for the same parameters in the same order.
+  // Called on all ranks that share the optimizer's work, for the same parameters in the same order.
   virtual void update_parameter(const Whole&) {}
 
   // All-reduces `values`, in the memory of D, over the ranks that share the optimizer's work. Collective.
@@ -117,7 +117,7 @@ class Optimizer : public AnyOptimizer {
   // update(), *squares holds the sums over the whole parameter, from all ranks.
   virtual void measure(const Piece&) {}
 
-  // Is called on all ranks before the first update() of a step, for computations over several ranks. look(range, action) calls
+  // Called on all ranks before the first update() of a step, for computations over several ranks. look(range, action) calls
   // action for the pieces of a range that update() will get. Not called with Needs::whole_parameters, where update_parameter()
   // can use sum_over_ranks().
   using Look = std::function<void(const Range& range, const std::function<void(const Piece&)>& action)>;
@@ -135,8 +135,8 @@ class Optimizer : public AnyOptimizer {
   void rewrite_values(const std::function<void(const Piece&)>& change);
 
   // Adds a plane over the elements that this rank updates, for moments, and returns its number for Piece::plane. All elements
-  // start as `value`. Checkpoints save it under this name, which must be unique within the optimizer. The plane ends with the
-  // optimizer.
+  // start as `value`. Checkpoints save it under this name, which must be unique within the optimizer. The plane is removed with
+  // the optimizer.
   int add_plane(std::string name, double value = 0, Home home = Home::device);
   static constexpr int no_plane = -1;
 
@@ -173,7 +173,7 @@ class Optimizer : public AnyOptimizer {
 
   Model& model_;
   FlatStore& store_;
-  std::shared_ptr<Shard> shard_;  // once planes have memory
+  std::shared_ptr<Shard> shard_;  // set when planes get memory
   OwnedPlanes planes_;
   std::vector<int> visited_;  // values, gradients, own planes
   bool has_memory_ = false;
@@ -182,8 +182,8 @@ class Optimizer : public AnyOptimizer {
   std::vector<ResolvedRule> resolved_;  // by parameter
   GroupNorms group_norms_;
   Tensor<ops::UpdateSquares, D> squares_;  // by parameter, with Needs::parameter_norms; the last entry is a dummy
-  std::vector<std::int64_t> steps_;        // by parameter, where the store lies on the host
-  std::optional<DeviceSteps> on_device_;   // if the store lies on a GPU, which then decides over steps
+  std::vector<std::int64_t> steps_;        // by parameter, if the store lies on the host
+  std::optional<DeviceSteps> on_device_;   // if the store lies on a GPU: the GPU then decides whether to take steps
   std::int64_t skipped_steps_ = 0;
   std::int64_t skipped_in_a_row_ = 0;  // steps that were not finite
 };

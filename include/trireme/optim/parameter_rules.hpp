@@ -22,9 +22,9 @@ enum class Decay : std::uint8_t {
 struct ParameterGroup {
   std::string pattern;  // * stands for any characters, ? for one, [ab] for one of these: "*.bias", "h.*.ln_*.weight"
   double learning_rate_factor = 1;
-  std::optional<double> weight_decay = {};  // instead of the optimizer's; applies whatever its Decay is
+  std::optional<double> weight_decay = {};  // instead of the optimizer's, and regardless of Decay
   bool adapts = true;  // false: LAMB and LARS use the learning rate unchanged, Adafactor absolute steps, Muon AdamW's update
-  std::optional<double> beta1 = {};  // instead of the optimizer's, where it has betas
+  std::optional<double> beta1 = {};  // instead of the optimizer's beta1, if it has betas
   std::optional<double> beta2 = {};
   // Largest L2 norm of this group's gradients; 0: no limit. These gradients then do not count for UpdateOptions::clip_norm.
   std::optional<double> clip_norm = {};
@@ -63,10 +63,10 @@ struct ResolvedRule {
   bool operator==(const ResolvedRule&) const = default;
 };
 
-// The factor on the learning rate of parameters with this rule in step `step`, with its schedule.
+// The factor on the learning rate of parameters with this rule in step `step`, including the rule's schedule.
 double learning_rate_factor(const ParameterRules& rules, const ResolvedRule& rule, std::int64_t step);
 
-// An error unless both betas lie in [0, 1). optimizer: its name for the message, as "Adam".
+// Throws unless both betas lie in [0, 1). optimizer: the name for the message, such as "Adam".
 void require_betas(std::string_view optimizer, double beta1, double beta2);
 
 // The rules of all parameters, by index. A pattern that matches no name is an error.

@@ -20,7 +20,7 @@ struct PlateauOptions {
 };
 
 // Lowers the learning rate when validation does not improve; the decisions of torch ReduceLROnPlateau, except that a relative
-// threshold is right also for results below 0.
+// threshold also works for results below 0.
 //
 //   optim::Plateau plateau({.factor = 0.5, .patience = 3});
 //   run.keep([&](State& state) { plateau.add_to(state); });
@@ -28,7 +28,7 @@ struct PlateauOptions {
 //   plateau.update(validation_loss);  // after each validation
 //   step.update(optimizer, {.learning_rate = rate(number) * plateau.factor()});
 //
-// Each rank has its own: give all ranks the same results, as Run::evaluate and Group::all_reduce return them.
+// Each rank has its own Plateau: give all ranks the same results, as Run::evaluate and Group::all_reduce return them.
 class Plateau {
  public:
   explicit Plateau(const PlateauOptions& options = {});

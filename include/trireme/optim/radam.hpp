@@ -15,7 +15,7 @@ struct RadamOptions {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;              // L2: added to the gradient
-  bool decoupled_weight_decay = false;  // decay the weights instead, as AdamW
+  bool decoupled_weight_decay = false;  // decays the weights instead, as AdamW does
   bool maximize = false;                // maximizes the objective: negates the gradient
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};

@@ -9,7 +9,7 @@ namespace optim {
 
 struct ScheduleFreeAdamWOptions {
   double learning_rate = 2.5e-3;
-  double beta1 = 0.9;  // above 0: how close to the average gradients are computed
+  double beta1 = 0.9;  // above 0; how close to the average the gradients are computed
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;  // decoupled
@@ -35,8 +35,8 @@ class ScheduleFreeAdamW final : public Optimizer<P, D> {
 
   explicit ScheduleFreeAdamW(Model& model, const ScheduleFreeAdamWOptions& options = {});
 
-  // Replaces the model's values by the average, and back with the same bits. In between, steps and checkpoints are errors, and
-  // each rank holds a copy of all trained values. Collective.
+  // Replaces the model's values by the average; the next call restores the values with the same bits. In between, steps and
+  // checkpoints are errors, and each rank holds a copy of all trained values. Collective.
   void swap();
   bool swapped_in() const { return kept_.defined(); }
 

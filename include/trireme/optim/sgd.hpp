@@ -33,7 +33,7 @@ class Sgd final : public Optimizer<P, D> {
   void update(const typename Optimizer<P, D>::Piece& piece) override;
 
   SgdOptions options_;
-  int momentum_ = Optimizer<P, D>::no_plane;  // without momentum
+  int momentum_ = Optimizer<P, D>::no_plane;  // no plane without momentum
 };
 
 template <TypedModel M>

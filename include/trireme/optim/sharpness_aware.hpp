@@ -38,8 +38,8 @@ class SharpnessAware {
 
   explicit SharpnessAware(Model& model, const SharpnessAwareOptions& options = {});
 
-  // values += radius * gradient / |gradient|, after finish() and before the step ends. False if the loss or a gradient is not
-  // finite; the values then do not change. Collective.
+  // values += radius * gradient / |gradient|, after finish() and before the step ends. Returns false if the loss or a gradient
+  // is not finite; the values then do not change. Collective.
   bool climb(const StepSummary& summary);
 
   void descend();  // restores the values from before climb(), with the same bits

@@ -19,9 +19,9 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// Trains replicas of a model on several ranks: each computes gradients of its own samples, and all ranks get the sum. Ranks may
-// have different numbers of counted targets: the gradient is that of the mean over all targets.
-// Make it before the optimizer's first step, since it decides which parameters the optimizer updates on this rank.
+// Trains replicas of a model on several ranks: each rank computes gradients of its own samples, and all ranks get the sum.
+// Ranks may have different numbers of counted targets: the gradient is that of the mean over all targets. Make it before the
+// optimizer's first step, since it decides which parameters the optimizer updates on this rank.
 //
 //   parallel::DataParallel replicas(model, mesh);
 //   optim::AdamW<Float32> optimizer(model);
@@ -45,30 +45,30 @@ class DataParallel {
 
   // Begins a step. The number counts from 0 and is the same on all ranks; the random numbers and the start of compression
   // depend on it. Consecutive steps with the same number, such as those of a critic, draw different random numbers; a step that
-  // repeats one that was given up or skipped draws the same. `micro_batches`: of this rank; under fixed bits
+  // repeats a skipped or given-up step draws the same numbers. `micro_batches`: of this rank; under fixed bits
   // FixedBits::micro_batches / ranks. Only one step at a time may be open.
   Step begin(std::int64_t number, int micro_batches = 1);
 
-  // Does what a step launched by a StepGraph can't: asks all ranks, as Step::ask does, and at every check_replicas-th call
-  // compares the replicas, for which the host waits. Call it between steps. Collective.
+  // Does what a step launched by a StepGraph can't: sends requests to all ranks, as Step::ask does, and at every
+  // check_replicas-th call compares the replicas, for which the host waits. Call it between steps. Collective.
   StepRequests exchange(const StepRequests& requests = {});
 
   // If the step is sharded, gathers the whole reduced gradient on all ranks, so that a program can look at it. Call it after
   // Step::finish(). Collective.
   void gather_gradients() const;
 
-  // The result of tuning; nothing before it ends.
+  // The result of tuning; nothing before tuning ends.
   std::optional<BucketTuning> tuning() const;
 
-  // Nothing before the first step that may be compressed.
+  // Whether gradients are compressed; nothing before the first step that may be compressed.
   std::optional<CompressionDecision> compression_decision() const;
 
   // The tensors that the communication hook keeps for this rank's parameters. A checkpoint saves them, and a run with the same
   // nodes loads them.
   std::vector<NamedTensor> compression_state() const;
 
-  // Adds what a checkpoint keeps: the model, the loss scale, and each rank's compression_state(), which a run with other nodes
-  // starts with zeros. Names begin with "<prefix>model.", "<prefix>grad_scaler." and "<prefix>compression.".
+  // Adds what a checkpoint keeps: the model, the loss scale, and each rank's compression_state(). A run with other nodes starts
+  // compression_state() with zeros. Names begin with "<prefix>model.", "<prefix>grad_scaler." and "<prefix>compression.".
   void add_to(State& state, const std::string& prefix = {});
 
   // The loss scaler of a model that computes in float16. For other models it is disabled and its scale is 1.

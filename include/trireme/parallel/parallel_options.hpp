@@ -30,11 +30,11 @@ struct Plain {
   Tuning tuning = {};
 };
 
-// Bit-identical training. A step has `micro_batches` over all ranks; every rank computes the same power of two of them, and
-// gradients and losses are added in a fixed tree. The weights then have the same bits for any bucket sizes, backend, nodes and
-// number of ranks, on machines with the same instruction set and number of threads per rank. Batch norm and delayed 8-bit
-// scaling are refused, and so are optimizers that need the norms of parameters (LAMB, LARS) if the step is sharded. On a
-// pipeline axis a tied parameter is summed in another order than on one rank.
+// Bit-identical training. A step has `micro_batches` micro-batches over all ranks; every rank computes the same number of them,
+// a power of two, and gradients and losses are added in a fixed tree. The weights then have the same bits for any bucket sizes,
+// backend, nodes and number of ranks, on machines with the same instruction set and number of threads per rank. Batch norm and
+// delayed 8-bit scaling are refused, and so are optimizers that need the norms of parameters (LAMB, LARS) if the step is
+// sharded. On a pipeline axis a tied parameter is summed in another order than on one rank.
 struct FixedBits {
   int micro_batches = 0;  // above 0
   Tuning tuning = {};
@@ -54,9 +54,9 @@ enum class Sharding : std::uint8_t {
 
   none,  // every rank updates all parameters
 
-  // Every rank updates only its shard, keeps optimizer state for that alone, and sends the new values to the others (ZeRO 1;
-  // Rajbhandari et al. 2020, arXiv 1910.02054). With Plain and FixedBits a shard is a part of each slice of the gradients,
-  // which are reduce-scattered (autograd/shard_map.hpp). With Hooked it is the parameters that the rank compresses for its
+  // Every rank updates only its shard, keeps optimizer state only for this shard, and sends the new values to the others (ZeRO
+  // 1; Rajbhandari et al. 2020, arXiv 1910.02054). With Plain and FixedBits a shard is a part of each slice of the gradients,
+  // which are reduce-scattered (autograd/shard_map.hpp). With Hooked a shard is the parameters that the rank compresses for its
   // node; with CompressionBetween::ranks, or one rank per node, these are all parameters.
   optimizer,
 };
@@ -85,10 +85,10 @@ struct ParallelOptions {
   // own. If true, buffers of BufferReduction::mean that a layer of your own changes are not averaged.
   bool synchronize_batch_norm = true;
 
-  // In how many steps all parameters are compared between replicas, a part in each step; 0: never. If batch norm is
-  // synchronised, running statistics are compared too. Tied parameters are compared between stages, and parameters other than
-  // experts' between the ranks of an expert axis. On a difference all ranks throw Error{diverged}, which names it and the ranks
-  // in the minority.
+  // The number of steps in which all parameters are compared once between replicas, a part in each step; 0: never. If batch
+  // norm is synchronised, running statistics are compared too. Tied parameters are compared between stages, and parameters that
+  // do not belong to experts between the ranks of an expert axis. On a difference all ranks throw Error{diverged}, which names
+  // what differs and the ranks in the minority.
   int check_replicas = 100;
 
   amp::GradScalerOptions loss_scale = {};  // for models that compute in float16

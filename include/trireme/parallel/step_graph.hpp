@@ -52,8 +52,8 @@ class RecordedSteps {
 //     if (const auto newest = graph.newest_result()) print(newest->number, newest->loss);
 //   }
 //
-// The function must call update(), and the optimizer must outlive the graph. With several ranks all must have inputs of the
-// same shapes at each step, and the graph must be destroyed before the last copy of their group. DataParallel::exchange()
+// The function must call update(), and the optimizer must outlive the graph. With several ranks, all ranks must have inputs of
+// the same shapes at each step, and the graph must be destroyed before the last copy of their group. DataParallel::exchange()
 // between the steps does what a launch can't.
 //
 // If dim 0 is the same in all inputs, it is the number of samples, on which the random numbers of dropout depend.
@@ -96,7 +96,8 @@ class StepGraph {
     }
   }
 
-  // The result of the newest finished step, often that before the last; nothing before the first has finished. Does not wait.
+  // The result of the newest finished step, often the one before the last; nothing before the first step has finished. Does not
+  // wait.
   std::optional<Result> newest_result() {
     if constexpr (!on_host) {
       for (std::optional<Slot>& slot : slots_) {

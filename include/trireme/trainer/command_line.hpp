@@ -15,8 +15,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace trainer {
 
-// The command line of a program: its own options and those of a run. The value of a variable when its option is added is the
-// default.
+// The command line of a program: its own options and those of a run. The default is the value that a variable has when its
+// option is added.
 //
 //   std::int64_t width = 128;
 //   trainer::CommandLine line("Trains a classifier on a table of numbers");
@@ -53,7 +53,7 @@ class CommandLine {
   void add_device(DeviceOptions& options);
   const DeviceOptions* device() const;  // null: the program has no such options
 
-  // Calls `check` once all options are read, to check several of them together. It throws Error.
+  // Calls `check` after all options are read, to check several options together; `check` throws Error for a mistake.
   void after_parsing(std::function<void()> check);
 
   // --help lists the options that are added after this call under this heading.

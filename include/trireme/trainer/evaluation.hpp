@@ -30,7 +30,7 @@ class Evaluation {
   TrainingModes before_;
 };
 
-// Adds up the results of an evaluation: one Mean, or `count`.
+// Adds up the results of an evaluation: one Mean, or `count` Means.
 template <std::size_t count>
 class Means {
  public:

@@ -41,7 +41,7 @@ struct FitReport {
 // run's checkpoints.
 class Validations {
  public:
-  // To be constructed before the run's loop.
+  // Construct it before the run's loop.
   Validations(Run& run, Model& model, const FitOptions& options);
   ~Validations();
   Validations(const Validations&) = delete;

@@ -18,9 +18,9 @@ namespace trainer {
 
 // What a run uses of its process: by default nothing, for a program that trains inside another one.
 struct ProcessUse {
-  // With checkpoints the first SIGINT, SIGTERM, SIGUSR1, SIGHUP, or SIGPIPE sent by another process, saves and stops after the
-  // step; a second SIGINT or SIGTERM ends the process at once. Output to a closed pipe is lost and does not end the process. A
-  // signal that was ignored when the process began stays ignored.
+  // With checkpoints the first SIGINT, SIGTERM, SIGUSR1, SIGHUP, or SIGPIPE sent by another process, makes the run save and
+  // stop after the step; a second SIGINT or SIGTERM ends the process at once. Output to a closed pipe is lost and does not end
+  // the process. A signal that was ignored when the process began stays ignored.
   bool signals = false;
   bool terminal = false;         // progress on standard output, see monitor::terminal
   bool standard_output = false;  // the run prints its lines there; otherwise they go to the log
@@ -47,9 +47,9 @@ struct Options {
   std::int64_t micro_batch_size = 0;  // samples that a rank computes at once; 0: all of its share
   std::uint64_t seed = 1;             // of initial values, the order of the data, and the random numbers of steps
 
-  // The rate of each step. Empty: it rises over `warmup` steps to `base_learning_rate`, or else the optimizer's own rate, then
-  // falls by half a cosine to `minimum_learning_rate_ratio` times that at the end of the run. If `until` is Seconds, the end is
-  // not known and the rate stays constant after `warmup`.
+  // The rate of each step. Empty: it rises over `warmup` steps to `base_learning_rate` (not given: the optimizer's own rate),
+  // then falls by half a cosine to `minimum_learning_rate_ratio` times this rate at the end of the run. If `until` is Seconds,
+  // the end is not known and the rate stays constant after `warmup`.
   optim::LearningRate learning_rate = {};
   std::optional<double> base_learning_rate = {};  // above 0; only if the run trains one model
   std::int64_t warmup = 0;                        // steps; at most as many as the run has
@@ -66,7 +66,7 @@ struct Options {
   // variable TRIREME_RESUME has precedence.
   std::string resume = "auto";
 
-  // Lets a run resume from a checkpoint that was trained on other data, and prints a line; otherwise that is an Error.
+  // Lets a run resume from a checkpoint of a run on other data, and prints a line; if false, other data are an Error.
   bool allow_other_data = false;
 
   MeshOptions mesh = {};           // the sizes of the data, pipeline, tensor and expert axes

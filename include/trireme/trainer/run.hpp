@@ -77,7 +77,7 @@ struct LoaderShape {
 // A run handles signals and writes to standard output only if Options::process says so; launch() sets this.
 class Run {
  public:
-  // Collective. Looks for the checkpoint to go on from, and opens the file of metrics.
+  // Collective. Looks for the checkpoint to resume from, and opens the file of metrics.
   explicit Run(const Group& world, const Options& options = {});
   ~Run();
   Run(const Run&) = delete;
@@ -119,22 +119,22 @@ class Run {
                 const std::optional<std::string>& absent = {});
 
   // Names a file or folder that the run reads, if its loader does not know all of them. Checkpoints keep a digest of the
-  // content as "data_content", of the next call's as "data_content_2" and so on, and a run goes on only with the same content,
-  // or with Options::allow_other_data. Without a call it is the content() of the loader of steps(), which the library's loaders
-  // of tables, images and tokens have. The samples_per_epoch() of every loader are kept too. Collective.
+  // content: "data_content" for the first call, "data_content_2" for the next, and so on. A run resumes only with the same
+  // content, or with Options::allow_other_data. Without a call, "data_content" is the content() of the loader of steps(), which
+  // the library's loaders of tables, images and tokens have. The samples_per_epoch() of every loader are kept too. Collective.
   void describe_data(const Location& path);
 
-  // Loads the checkpoint to go on from, if there is one. steps() and evaluate() call it. Collective.
+  // Loads the checkpoint to resume from, if there is one. steps() and evaluate() call it. Collective.
   void load();
 
-  // The loop. The loader, see data::BatchLoader, must outlive it.
+  // The steps of the training loop. The loader, see data::BatchLoader, must outlive the loop.
   template <typename Loader>
   StepRange<Loader> steps(const Loader& loader) {
     data::require_batch_loader<Loader>();
     return {*this, loader};
   }
   template <typename Loader>
-  void steps(const Loader&& loader) = delete;  // would be gone before the first step
+  void steps(const Loader&& loader) = delete;  // the loader would be destroyed before the first step
 
   // Begins the current step of another model of the run: inside the loss of the first model, or after its step.
   parallel::Step begin(Model& model, int micro_batches = 1);
@@ -144,8 +144,9 @@ class Run {
   std::int64_t done() const;  // finished steps over all starts; after step.update() this includes the current one
   std::optional<std::int64_t> total_steps() const;  // known once steps() was called; nothing if Options::until is Seconds
 
-  // True after every so many steps, samples, tokens or epochs, counted from the run's first step, and after its last step:
-  // due(Steps{5}) after every fifth step, due(Epochs{1}) at the end of each epoch. Call it in the loop, after step.update().
+  // True when another `every` (steps, samples, tokens or epochs) is complete, counted from the run's first step, and after its
+  // last step: due(Steps{5}) after every fifth step, due(Epochs{1}) at the end of each epoch. Call it in the loop, after
+  // step.update().
   bool due(const Place& every) const;
 
   // Calls f(output, batch), or f(batch), on all samples, divided among the ranks, and averages the results. Runs without a tape
@@ -169,7 +170,7 @@ class Run {
       }
     });
   }
-  // The mean loss of a model that has loss(output, batch).
+  // Returns the mean loss of a model that has loss(output, batch).
   template <typename Net, typename Samples>
   Mean evaluate(const Net& model, const Samples& samples) {
     return evaluate_batches(model, samples, [&](const auto& batch) {
@@ -202,8 +203,8 @@ class Run {
   // ranks after the next step. The callback must not call a collective (Error); an exception that it throws ends the job.
   void after_step(std::function<void(const StepReport&, StepRequests&)> callback);
 
-  // Ends the loop after this step, with a checkpoint. All ranks call it in the same step. One rank alone calls
-  // ask({.stop = true}), which stops all ranks after the next step.
+  // Ends the loop after this step, with a checkpoint. All ranks call it in the same step. To stop from a single rank, call
+  // ask({.stop = true}) there: it stops all ranks after the next step.
   void stop();
   void ask(const StepRequests& requests);
   bool stopped() const;  // by stop(), ask() or a signal

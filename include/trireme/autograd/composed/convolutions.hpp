@@ -12,7 +12,7 @@
 #include "trireme/ops/base/extent3d.hpp"
 
 // Convolutions of sequences [batch, length, channels] and of volumes [batch, depth, height, width, channels], computed by
-// conv2d. Weights have torch's shapes and are float with half types; biases may be undefined.
+// conv2d. Weights have torch's shapes, and are float if x is of a half type; biases may be undefined.
 namespace trireme TRIREME_EXPORT {
 
 struct Conv1dArguments {
@@ -43,13 +43,13 @@ template <typename T, typename D>
 void require_sequences(std::string_view op, const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight) {
   require_operands(op, x, weight);
   require(x.shape().size() == 3 && weight.shape().size() == 3,
-          "{}: x {} needs [batch, length, channels] and the weight {} 3 dims, the last one that of the kernel", op, x.shape(),
+          "{}: x {} needs [batch, length, channels] and the weight {} 3 dims, with the kernel last", op, x.shape(),
           weight.shape());
 }
 
 }  // namespace detail
 
-// x[batch, length, in], weight[out, in / groups, kernel] -> [batch, y length, out].
+// x[batch, length, in], weight[out, in / groups, kernel] -> [batch, y_length, out].
 template <typename T, typename D>
 Variable<T, D> conv1d(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                       const Variable<Accumulate<T>, D>& bias = {}, const Conv1dArguments& options = {}) {
@@ -61,7 +61,7 @@ Variable<T, D> conv1d(const Variable<T, D>& x, const Variable<Accumulate<T>, D>&
   return squeeze(conv2d(unsqueeze(x, 1), computed_weight<T>(unsqueeze(weight, 2)), bias, of_images), 1);
 }
 
-// x[batch, length, in], weight[in, out / groups, kernel] -> [batch, y length, out].
+// x[batch, length, in], weight[in, out / groups, kernel] -> [batch, y_length, out].
 template <typename T, typename D>
 Variable<T, D> conv_transpose1d(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                 const Variable<Accumulate<T>, D>& bias = {}, const ConvTranspose1dArguments& options = {}) {
@@ -74,9 +74,8 @@ Variable<T, D> conv_transpose1d(const Variable<T, D>& x, const Variable<Accumula
   return squeeze(conv_transpose2d(unsqueeze(x, 1), computed_weight<T>(unsqueeze(weight, 2)), bias, of_images), 1);
 }
 
-// x[batch, depth, height, width, in], weight[out, in / groups, kernel depth, kernel height, kernel width] -> [batch, y depth, y
-// height, y width, out]. The images along the kernel's depth become channels of one image, which takes `kernel depth` copies of
-// x.
+// x[batch, depth, height, width, in], weight[out, in / groups, kernel_depth, kernel_height, kernel_width] -> [batch, y_depth,
+// y_height, y_width, out]. The images along the kernel's depth become channels of one image; this copies x kernel_depth times.
 template <typename T, typename D>
 Variable<T, D> conv3d(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                       const Variable<Accumulate<T>, D>& bias = {}, const Conv3dArguments& options = {}) {
@@ -84,14 +83,13 @@ Variable<T, D> conv3d(const Variable<T, D>& x, const Variable<Accumulate<T>, D>&
   const Shape& of_x = x.shape();
   const Shape& of_weight = weight.shape();
   require(of_x.size() == 5 && of_weight.size() == 5,
-          "conv3d: x {} needs [batch, depth, height, width, channels] and the weight {} 5 dims, the last three those of the "
-          "kernel",
-          of_x, of_weight);
+          "conv3d: x {} needs [batch, depth, height, width, channels] and the weight {} 5 dims, with the kernel last", of_x,
+          of_weight);
   const auto [batch, in, groups] = std::array{of_x[0], of_x[4], options.groups};
-  require(groups > 0 && in == groups * of_weight[1], "conv3d: a weight {} of {} groups is not for {} channels", of_weight,
+  require(groups > 0 && in == groups * of_weight[1], "conv3d: a weight {} with {} groups does not fit {} channels", of_weight,
           groups, in);
   require(options.stride.depth > 0 && options.dilation.depth > 0 && options.padding.depth >= 0,
-          "conv3d: stride and dilation must be above 0 and the padding at least 0, along the depth they are {}, {} and {}",
+          "conv3d: along the depth, stride and dilation must be above 0 and the padding at least 0, got {}, {} and {}",
           options.stride.depth, options.dilation.depth, options.padding.depth);
   const std::int64_t kernel_depth = of_weight[2];
   const std::int64_t reach = options.dilation.depth * (kernel_depth - 1);

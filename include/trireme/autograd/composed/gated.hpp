@@ -23,7 +23,7 @@ Variable<T, D> glu(const Variable<T, D>& x, int dim = -1) {
   return gated_activation(ops::Activation::sigmoid, narrow(x, place, half, half), narrow(x, place, 0, half));
 }
 
-// silu(gate) * x, gelu_erf(gate) * x, relu(gate) * x; of equal shapes.
+// silu(gate) * x, gelu_erf(gate) * x, relu(gate) * x; gate and x have equal shapes.
 template <typename T, typename D>
 Variable<T, D> swiglu(const Variable<T, D>& gate, const Variable<T, D>& x) {
   return gated_activation(ops::Activation::silu, gate, x);
@@ -37,7 +37,7 @@ Variable<T, D> reglu(const Variable<T, D>& gate, const Variable<T, D>& x) {
   return gated_activation(ops::Activation::relu, gate, x);
 }
 
-// x above 0, weight * x elsewhere (He et al. 2015, arXiv 1502.01852); weight [channels] of x[..., channels], or [1].
+// x where x > 0, weight * x elsewhere (He et al. 2015, arXiv 1502.01852); x[..., channels], weight [channels] or [1].
 template <typename T, typename D>
 Variable<T, D> prelu(const Variable<T, D>& x, const Variable<T, D>& weight) {
   require_operands("prelu", x, weight);
@@ -60,8 +60,8 @@ Variable<T, D> drop_path(const Variable<T, D>& x, double probability, std::strin
   return Tape::current() == nullptr || probability == 0 ? x : multiply(x, kept);
 }
 
-// dropout() of x[..., features] on a rank that holds only the features `here` of `all`: it drops the same elements as a rank
-// with all features would.
+// dropout() of x[..., features] on a rank that holds only the range `here` of `all` features: it drops the same elements as a
+// rank with all features would.
 template <typename T, typename D>
 Variable<T, D> dropout_of_part(const Variable<T, D>& x, const Range& here, std::int64_t all, double probability,
                                std::string_view stream) {

@@ -21,8 +21,8 @@
 #include "trireme/ops/loss/elementwise_loss.hpp"
 #include "trireme/ops/loss/loss.hpp"
 
-// Losses composed of other functions, and the CTC loss. Half types are cast to float first. Like those of
-// autograd/operations/loss.hpp, they return a sum over targets and the number of targets: `mean()` is PyTorch's
+// Losses composed of other functions, and the CTC loss. Half types are cast to float first. Like the losses of
+// autograd/operations/loss.hpp, these return a sum over targets and the number of targets: `mean()` is PyTorch's
 // reduction="mean".
 namespace trireme TRIREME_EXPORT {
 namespace detail {
@@ -72,7 +72,7 @@ Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<
     const Tensor<bool, D> counted = options.counted.reshape({rows, 1});
     const Tensor<A, D> zeros = Tensor<A, D>::zeros({rows, 1});
     const Tensor<A, D> ones = where(counted, Tensor<A, D>::full({rows, 1}, A{1}), A{0});
-    loss.target_weight = ops::elementwise_loss(ops::ElementwiseLoss::absolute_error, ones, zeros);  // their number
+    loss.target_weight = ops::elementwise_loss(ops::ElementwiseLoss::absolute_error, ones, zeros);  // number of counted rows
     x = where(counted, x, A{0});
     weights = where(counted, weights, A{0});
   }
@@ -86,9 +86,9 @@ struct NllOptions {
   Tensor<A, D> class_weight = {};  // [classes]; undefined: 1
 };
 
-// -log_probabilities[..., target], with one class number for each row; rows with ignore_index are ignored. Any other target is
-// an error that names its row. On a GPU it makes the loss NaN instead, since the host does not wait. cross_entropy computes
-// log_softmax and this loss in one pass.
+// -log_probabilities[..., target], with one class number for each row; rows with ignore_index are ignored. Any other target
+// outside [0, classes) is an error that names its row; on a GPU such a target makes the loss NaN instead, since the host does
+// not wait. cross_entropy computes log_softmax and this loss in one pass.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> nll_loss(const Variable<T, D>& log_probabilities, const Tensor<std::int32_t, D>& targets,
                                 const NllOptions<Accumulate<T>, D>& options = {}) {
@@ -97,7 +97,7 @@ Loss<Accumulate<T>, D> nll_loss(const Variable<T, D>& log_probabilities, const T
   const Variable<A, D> x = detail::rows_of("nll_loss", log_probabilities);
   const std::int64_t rows = x.shape()[0];
   const std::int64_t classes = x.shape()[1];
-  require(classes > 0, "nll_loss: log-probabilities have shape {}; there must be a class", log_probabilities.shape());
+  require(classes > 0, "nll_loss: log-probabilities of shape {} have no class", log_probabilities.shape());
   require(targets.numel() == rows, "nll_loss: {} targets for log-probabilities {}", targets.numel(), log_probabilities.shape());
   const Tensor<std::int32_t, D> column = targets.reshape({rows, 1});
   const Tensor<bool, D> counted = ne(column, options.ignore_index);
@@ -119,14 +119,14 @@ Loss<Accumulate<T>, D> nll_loss(const Variable<T, D>& log_probabilities, const T
     weights = where(wrong, std::numeric_limits<A>::quiet_NaN(), weights);
   }
   const Tensor<A, D> zeros = Tensor<A, D>::zeros(weights.shape());
-  Loss<A, D> loss{.sum = {},  // weights are not below 0: this is their sum, in double
+  Loss<A, D> loss{.sum = {},  // weights are 0 or more, so this is their sum, in double
                   .target_weight = ops::elementwise_loss(ops::ElementwiseLoss::absolute_error, weights, zeros),
                   .nominal_targets = rows};
   loss.sum = sum(multiply(where(counted, gather(x, 1, place), A{0}), neg(weights)));
   return loss;
 }
 
-// 1 - cosine where the target of a row is 1, max(0, cosine - margin) where it is -1; a, b [..., width], targets [...].
+// 1 - cosine where the target of a row is 1, max(0, cosine - margin) where the target is -1; a, b [..., width], targets [...].
 template <typename T, typename D>
 Loss<Accumulate<T>, D> cosine_embedding_loss(const Variable<T, D>& a, const Variable<T, D>& b,
                                              const Tensor<std::int32_t, D>& targets, double margin = 0) {
@@ -142,7 +142,7 @@ Loss<Accumulate<T>, D> cosine_embedding_loss(const Variable<T, D>& a, const Vari
       require(target == 1 || target == -1, "cosine_embedding_loss: a target is {}, but must be 1 or -1", target);
     }
   }
-  // As PyTorch's: 1e-12 is added to both sums of squares.
+  // As in PyTorch, 1e-12 is added to both sums of squares.
   const auto inverse = [](const Variable<A, D>& v) { return rsqrt(add(detail::row_sums(square(v)), 1e-12)); };
   const Variable<A, D> cosines = multiply(multiply(detail::row_sums(multiply(x, y)), inverse(x)), inverse(y));
   return detail::loss_of_rows(where(eq(targets.reshape({rows, 1}), 1), subtract(1, cosines), relu(subtract(cosines, margin))));
@@ -151,7 +151,7 @@ Loss<Accumulate<T>, D> cosine_embedding_loss(const Variable<T, D>& a, const Vari
 struct TripletOptions {
   double margin = 1;
   double epsilon = 1e-6;  // added to each difference
-  bool swap = false;      // takes the smaller one of the negative's distances to anchor and positive
+  bool swap = false;      // uses the smaller of |anchor - negative| and |positive - negative|
 };
 
 // max(0, |anchor - positive| - |anchor - negative| + margin), with norms along the last dim; all operands are [..., width].
@@ -176,13 +176,13 @@ Loss<Accumulate<T>, D> triplet_margin_loss(const Variable<T, D>& anchor, const V
 
 struct InfoNceOptions {
   double temperature = 0.07;
-  bool normalize = true;  // divides both by their norms first, so that products are cosines
+  bool normalize = true;  // divides queries and keys by their norms first, so that products are cosines
 };
 
 // InfoNCE: for each query, the cross-entropy of finding its key, the one in the same row, among all keys (van den Oord et al.
-// 2018, arXiv 1807.03748). queries, keys [rows, width]. With an axis, all keys are those of all its ranks, each with equally
-// many rows. A loss of both directions, as CLIP's, is add(info_nce_loss(a, b), info_nce_loss(b, a)). The axis must outlive the
-// tape.
+// 2018, arXiv 1807.03748). queries, keys [rows, width]. With an axis, the keys of all its ranks are used, and the ranks must
+// have the same number of rows. A loss of both directions, as in CLIP, is add(info_nce_loss(a, b), info_nce_loss(b, a)). The
+// axis must outlive the tape.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> info_nce_loss(const Variable<T, D>& queries, const Variable<T, D>& keys,
                                      const InfoNceOptions& options = {}, const Collectives* axis = nullptr) {
@@ -241,8 +241,8 @@ struct SoftmaxDiceOptions {
 };
 
 // The dice_loss() of each class, with p = softmax(logits[batch, ..., classes]), averaged over the classes. targets[batch, ...]
-// are class numbers; places with ignore_index are ignored. Each sample counts as one target. A class number outside [0,
-// classes) is an error. On a GPU it makes the loss of its sample NaN instead, since the host does not wait.
+// are class numbers; places with ignore_index are ignored. Each sample counts as one target. Another number outside [0,
+// classes) is an error; on a GPU it makes the loss of its sample NaN instead, since the host does not wait.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> softmax_dice_loss(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                          const SoftmaxDiceOptions& options = {}) {
@@ -281,7 +281,7 @@ TRIREME_EXPORT Variable<T, D> ctc_losses(const Variable<T, D>& log_probabilities
 
 // Connectionist temporal classification (Graves et al. 2006): -log of the total probability of all alignments of targets[batch,
 // labels] to log_probabilities[batch, time, classes]. input_lengths[batch] and target_lengths[batch] say how much of each
-// sample is used. Each sample counts as one target. Its loss is divided by its number of labels, as for PyTorch's mean;
+// sample is used. Each sample counts as one target. A sample's loss is divided by its number of labels, as in PyTorch's mean;
 // CtcOptions::per_label = false omits this division.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> ctc_loss(const Variable<T, D>& log_probabilities, const Tensor<std::int32_t, D>& targets,

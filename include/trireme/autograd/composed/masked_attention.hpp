@@ -15,15 +15,15 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Which keys a query sees, and a bias on their scores. A key is seen if everything that is set allows it. bias and mask are
-// broadcast to [batch, heads, queries, keys].
+// Which keys a query sees, and a bias on their scores. A query sees a key if every member that is set allows it. bias and mask
+// are broadcast to [batch, heads, queries, keys].
 template <typename T, typename D = Cpu>
 struct AttentionMask {
   Variable<Accumulate<T>, D> bias = {};           // added before the softmax, with a gradient; may be undefined
   Tensor<bool, D> mask = {};                      // true where a key is seen; may be undefined
   Tensor<std::int32_t, D> key_padding_mask = {};  // [batch, keys], not 0 where a key is padding; may be undefined
   bool causal = false;                            // query i sees the keys up to i + keys - queries
-  // Above 0: only keys at less than this distance from i + keys - queries (Beltagy et al. 2020, arXiv 2004.05150)
+  // Above 0: query i sees only keys at less than this distance from i + keys - queries (Beltagy et al. 2020, arXiv 2004.05150)
   std::int64_t window = 0;
 
   bool empty() const {
@@ -32,10 +32,10 @@ struct AttentionMask {
 };
 
 struct MaskedAttentionOptions {
-  double scale = 0;              // of the products of queries and keys; 0: 1 / sqrt(size)
+  double scale = 0;              // factor on the products of queries and keys; 0: 1 / sqrt(size)
   double dropout = 0;            // of the softmax's result, by dropout()
   std::string_view stream = {};  // names the dropout's random numbers
-  // For a q with only some of `all_heads` heads, those from first_head on: dropout drops the same elements as with all heads.
+  // For a q that holds only some of `all_heads` heads, from first_head on: dropout drops the same elements as with all heads.
   // 0: q holds all heads.
   std::int64_t all_heads = 0;
   std::int64_t first_head = 0;
@@ -55,14 +55,14 @@ Tensor<bool, D> band(std::int64_t queries, std::int64_t keys, bool causal, std::
       seen, logical_and(lt(distance, static_cast<std::int32_t>(window)), gt(distance, static_cast<std::int32_t>(-window))));
 }
 
-// dropout() of the attention weights [batch, heads, queries, keys] of some heads or all. For some heads, it draws the random
-// numbers of all.
+// dropout() of the attention weights [batch, heads, queries, keys]. If these are of some heads only, it draws the random
+// numbers of all heads.
 template <typename A, typename D>
 Variable<A, D> drop_shares(const Variable<A, D>& shares, const MaskedAttentionOptions& options) {
   const Shape& shape = shares.shape();
   const std::int64_t all = options.all_heads == 0 ? shape[1] : options.all_heads;
   require(options.first_head >= 0 && options.first_head <= all - shape[1],
-          "masked_attention: {} heads from {} on are not among {}", shape[1], options.first_head, all);
+          "masked_attention: {} heads from head {} on do not lie in {} heads", shape[1], options.first_head, all);
   if (options.dropout == 0 || Tape::current() == nullptr) return shares;
   if (all == shape[1]) return dropout(shares, options.dropout, options.stream);
   const Variable<A, D> ones(Tensor<A, D>::full({shape[0], all, shape[2], shape[3]}, A{1}));
@@ -72,10 +72,10 @@ Variable<A, D> drop_shares(const Variable<A, D>& shares, const MaskedAttentionOp
 }  // namespace detail
 
 // softmax(scale * q k^T + bias) v, as torch.nn.functional.scaled_dot_product_attention: q[batch, heads, queries, size],
-// k[batch, kv heads, keys, size], v[batch, kv heads, keys, value size] -> [batch, heads, queries, value size]. heads / kv heads
-// neighbouring heads share keys and values. A query that sees no key gets zeros. A query whose scores are all -infinity because
-// of its bias or its products gets NaN, where PyTorch returns zeros in some cases. It holds whole matrices of queries x keys;
-// scaled_dot_product_attention() is several times as fast where it supports what you need.
+// k[batch, kv_heads, keys, size], v[batch, kv_heads, keys, value_size] -> [batch, heads, queries, value_size]. Each heads /
+// kv_heads neighbouring heads share keys and values. A query that sees no key gets zeros. A query whose scores are all
+// -infinity because of its bias or its products gets NaN, where PyTorch returns zeros in some cases. masked_attention() holds
+// whole matrices of queries x keys; where scaled_dot_product_attention() supports what you need, it is several times as fast.
 template <typename T, typename D>
 Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k, const Variable<T, D>& v,
                                 const AttentionMask<T, D>& mask = {}, const MaskedAttentionOptions& options = {}) {
@@ -96,7 +96,8 @@ Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k
   Variable<A, D> scores = scale(cast<A>(reshape(products, {batch, heads, queries, keys})), static_cast<A>(factor));
   if (mask.bias.value().defined()) scores = add(scores, mask.bias);
   require(scores.shape() == Shape{batch, heads, queries, keys},
-          "masked_attention: a bias of shape {} is not for [{}, {}, {}, {}]", mask.bias.shape(), batch, heads, queries, keys);
+          "masked_attention: a bias of shape {} can't be broadcast to [{}, {}, {}, {}]", mask.bias.shape(), batch, heads,
+          queries, keys);
 
   Tensor<bool, D> seen;
   const auto see = [&](const Tensor<bool, D>& also) { seen = seen.defined() ? logical_and(seen, also) : also; };
@@ -107,12 +108,12 @@ Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k
             "masked_attention: key_padding_mask has shape {}, but needs {}", mask.key_padding_mask.shape(), Shape{batch, keys});
     see(eq(mask.key_padding_mask.reshape({batch, 1, 1, keys}), 0));
   }
-  // The softmax of a row of -infinity only is NaN; where() below replaces it, forward and backward.
+  // The softmax of a row with only -infinity is NaN; where() below replaces it, forward and backward.
   constexpr double never = -std::numeric_limits<double>::infinity();
   if (seen.defined()) scores = where(seen, scores, never);
   require(scores.shape() == Shape{batch, heads, queries, keys},
-          "masked_attention: a mask of shape {} is not for [{}, {}, {}, {}]", seen.defined() ? seen.shape() : Shape{}, batch,
-          heads, queries, keys);
+          "masked_attention: a mask of shape {} can't be broadcast to [{}, {}, {}, {}]",
+          seen.defined() ? seen.shape() : Shape{}, batch, heads, queries, keys);
   Variable<A, D> shares = softmax(scores);
   if (seen.defined()) shares = where(seen, shares, 0);
   const auto rows = cast<T>(reshape(detail::drop_shares(shares, options), {batch, of_k[1], sharing * queries, keys}));
@@ -124,7 +125,7 @@ template <typename T, typename D>
 Variable<T, D> split_heads(const Variable<T, D>& x, std::int64_t heads) {
   require_operands("split_heads", x);
   require(x.shape().size() == 3 && heads > 0 && x.shape()[2] % heads == 0,
-          "split_heads: x {} needs [batch, time, width] of a width that {} heads divide", x.shape(), heads);
+          "split_heads: x {} needs [batch, time, width] with a width divisible by {} heads", x.shape(), heads);
   return permute(reshape(x, {x.shape()[0], x.shape()[1], heads, x.shape()[2] / heads}), {0, 2, 1, 3});
 }
 template <typename T, typename D>

@@ -47,7 +47,7 @@ Variable<T, D> normalize(const Variable<T, D>& x, double epsilon = 1e-12) {
   return cast<T>(reshape(multiply(rows, detail::inverse_lengths(rows, epsilon)), x.shape()));
 }
 
-// The cosine of the angle between a and b [..., width]: [...]; norms are at least epsilon, as in PyTorch.
+// The cosine of the angle between a and b, [..., width] -> [...]. Norms below epsilon count as epsilon, as in PyTorch.
 template <typename T, typename D>
 Variable<Accumulate<T>, D> cosine_similarity(const Variable<T, D>& a, const Variable<T, D>& b, double epsilon = 1e-8) {
   detail::require_same_shape("cosine_similarity", a, b);

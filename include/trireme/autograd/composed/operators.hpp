@@ -15,13 +15,13 @@
 //   const Value gated = (1 - z) * n + z * h;
 //
 // Shapes are broadcast (ops/pointwise/broadcast.hpp): [8, 256, 384] * [384] repeats the second operand. A Variable and a Tensor
-// of its type give a Variable. One Variable of float and one of bfloat16 or float16 give float: the latter is cast. So in mixed
-// precision a Stream and a Value give a Stream. A number is rounded to float, but stays double with a Variable of double; x /
-// number multiplies by 1 / number. Tensors have operators of their own (ops/pointwise/operators.hpp).
+// of its type give a Variable. A Variable of float and one of bfloat16 or float16 give float: the half type is cast. So in
+// mixed precision a Stream and a Value give a Stream. A number is rounded to float, but stays double with a Variable of double;
+// x / number multiplies by 1 / number. Tensors have operators of their own (ops/pointwise/operators.hpp).
 //
-// C++ does not say whether `f(x) + g(x)` computes f(x) or g(x) first. If both read an x of a half type, whose gradient is
-// rounded after each contribution, its last bits depend on that order. Compute f(x) and g(x) in separate statements to get the
-// same bits with all compilers.
+// C++ does not say whether `f(x) + g(x)` computes f(x) or g(x) first. If both read the same x of a half type, the last bits of
+// x's gradient depend on this order, since the gradient is rounded after each contribution. Compute f(x) and g(x) in separate
+// statements to get the same bits with all compilers.
 namespace trireme TRIREME_EXPORT {
 
 namespace detail {
@@ -38,7 +38,7 @@ struct VariableTypes<Variable<T_, D_, G_>> {
   static constexpr bool is_weight = !std::is_same_v<T_, G_>;
 };
 
-// The element type in which an operator computes. Where there is none, a static_assert says what to write instead.
+// The element type in which an operator computes. If there is none, a static_assert says what to write instead.
 template <typename A, typename B>
 struct ElementOfBoth {
   using TA = typename VariableTypes<A>::T;

@@ -15,7 +15,7 @@ Variable<T, D> pixel_shuffle(const Variable<T, D>& x, std::int64_t factor) {
   require_operands("pixel_shuffle", x);
   const Shape& shape = x.shape();
   require(factor > 0 && shape.size() == 4 && shape[3] % (factor * factor) == 0,
-          "pixel_shuffle: x {} needs [batch, height, width, channels] of channels that {}^2 divides", shape, factor);
+          "pixel_shuffle: x {} needs [batch, height, width, channels] with channels divisible by {}^2", shape, factor);
   const std::int64_t channels = shape[3] / (factor * factor);
   const auto parts = reshape(x, {shape[0], shape[1], shape[2], channels, factor, factor});
   return reshape(permute(parts, {0, 1, 4, 2, 5, 3}), {shape[0], shape[1] * factor, shape[2] * factor, channels});
@@ -27,7 +27,7 @@ Variable<T, D> pixel_unshuffle(const Variable<T, D>& x, std::int64_t factor) {
   require_operands("pixel_unshuffle", x);
   const Shape& shape = x.shape();
   require(factor > 0 && shape.size() == 4 && shape[1] % factor == 0 && shape[2] % factor == 0,
-          "pixel_unshuffle: x {} needs [batch, height, width, channels] of a height and width that {} divides", shape, factor);
+          "pixel_unshuffle: x {} needs [batch, height, width, channels] with height and width divisible by {}", shape, factor);
   const auto parts = reshape(x, {shape[0], shape[1] / factor, factor, shape[2] / factor, factor, shape[3]});
   return reshape(permute(parts, {0, 1, 3, 5, 2, 4}),
                  {shape[0], shape[1] / factor, shape[2] / factor, shape[3] * factor * factor});

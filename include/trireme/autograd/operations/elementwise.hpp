@@ -9,14 +9,14 @@
 #include "trireme/ops/elementwise/rotary.hpp"
 
 // Operations on Variables, element by element: forward now, backward on the current tape. An operand that is undefined is an
-// error. T: float, double, bfloat16, float16. Those of pointwise.hpp are for Tensors too.
+// error. T: float, double, bfloat16, float16. The functions of pointwise.hpp take Tensors too.
 namespace trireme TRIREME_EXPORT {
 
 // Casts x between float and another element type; returns x if it has the type already.
 template <typename To, typename From, typename D>
 TRIREME_EXPORT Variable<To, D> cast(const Variable<From, D>& x);
 
-// Element by element; shapes are broadcast. The same as operators: a + b, a - b, a * b, a / b
+// Element by element; shapes are broadcast. Also available as operators: a + b, a - b, a * b, a / b
 // (autograd/composed/operators.hpp).
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b);
@@ -60,8 +60,8 @@ template <typename T, typename D>
 Variable<T, D> silu(const Variable<T, D>& x) {
   return activation(ops::Activation::silu, x);
 }
-// activation(gate) * x, of equal shapes (Shazeer 2020, arXiv 2002.05202). Keeps gate and x for backward, not the activation's
-// value.
+// activation(gate) * x; gate and x have equal shapes (Shazeer 2020, arXiv 2002.05202). Keeps gate and x for backward, not the
+// activation's value.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> gated_activation(ops::Activation kind, const Variable<T, D>& gate, const Variable<T, D>& x);
 template <typename T, typename D>
@@ -72,12 +72,12 @@ TRIREME_EXPORT Variable<T, D> softplus(const Variable<T, D>& x, const ops::Softp
 // How dim 0 of a variable relates to the samples of the tape's micro-batch.
 struct DropoutRows {
   std::int64_t per_sample = 0;  // rows of one sample; 0: the micro-batch's rows / TapeOptions::samples
-  std::int64_t first = 0;       // rows of the micro-batch before these
+  std::int64_t first = 0;       // rows of the micro-batch before those of the variable
   std::int64_t all = 0;         // rows of the micro-batch; 0: those of the variable
 };
 
-// Dim 0 of x holds one sample after the other, each with equally many rows (channels, patches, windows). Which elements are
-// dropped depends on (the tape's seed and step, `stream`, the number of earlier calls of the stream in the micro-batch, the
+// Dim 0 of x holds one sample after the other, each with the same number of rows (channels, patches, windows). Which elements
+// are dropped depends on (the tape's seed and step, `stream`, the number of earlier calls of the stream in the micro-batch, the
 // sample, and the element's place in it), never on how samples are spread over ranks. A tape without TapeOptions is an error,
 // and so is one without TapeOptions::samples, unless its first_sample is 0. Without a tape it returns x: evaluation drops
 // nothing.

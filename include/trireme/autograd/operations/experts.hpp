@@ -24,7 +24,7 @@ template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> expert_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                                             const ExpertRows& rows);
 
-// x[rows, width] -> [tokens, width]: the sum over the rows of a token, each times its weights[tokens, choices].
+// x[rows, width] -> [tokens, width]: the sum of the rows of a token, each multiplied by its weight in weights[tokens, choices].
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> combine_expert_rows(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weights,
                                                   const ExpertRows& rows);
@@ -35,8 +35,8 @@ struct RowExchange {
   std::vector<std::int64_t> from;
 };
 
-// x[rows, width], those for rank 0 first -> [rows, width], those of rank 0 first. All ranks call it, in backward too. The axis
-// outlives the tape.
+// x[rows, width], rows for rank 0 first -> [rows, width], rows from rank 0 first. All ranks must call it, in backward too. The
+// axis must outlive the tape.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> exchange_rows(const Variable<T, D>& x, const RowExchange& exchange, const Collectives& axis);
 

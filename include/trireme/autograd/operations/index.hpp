@@ -24,7 +24,7 @@ TRIREME_EXPORT Variable<T, D> record_scatter_extreme(ScatterReduction reduction,
                                                      const ops::Indexing& indexing, const Tensor<std::int64_t, D>& index,
                                                      const Variable<T, D>& source);
 
-// Calls function(x, indexing, index, source) with the parts of x and source that the index reaches. The result is x elsewhere.
+// Calls function(x, indexing, index, source) with the parts of x and source that the index reaches. Elsewhere the result is x.
 template <typename T, typename D, typename I>
 Variable<T, D> scattered(std::string_view name, const Variable<T, D>& x, int dim, const Tensor<I, D>& index,
                          const Variable<T, D>& source, const auto& function) {

@@ -49,8 +49,8 @@ class AddedLossOf final : public AddedLoss {
 };
 
 // Adds an auxiliary loss, such as one that balances experts: `sum`, of one element, is added to the Loss::sum of this
-// micro-batch. Any layer in any stage of a pipeline may call it. Multiply a mean over targets by their number first. Ranks of a
-// tensor axis add the same. Without a tape, as in evaluation, it does nothing.
+// micro-batch. Any layer in any stage of a pipeline may call it. Multiply a mean over targets by the number of targets first.
+// All ranks of a tensor axis must add the same loss. Without a tape, as in evaluation, it does nothing.
 template <typename T, typename D>
 void add_loss(const Variable<T, D>& sum) {
   require(sum.value().defined() && sum.shape().numel() == 1, "add_loss() takes one element, not {}",
@@ -60,7 +60,7 @@ void add_loss(const Variable<T, D>& sum) {
   }
 }
 
-// The loss of a micro-batch as a sum, with what a mean over several micro-batches and ranks needs.
+// The loss of a micro-batch as a sum, with the numbers that a mean over several micro-batches and ranks needs.
 template <typename T, typename D = Cpu>
 struct Loss {
   Variable<T, D> sum;                    // over counted targets
@@ -68,7 +68,7 @@ struct Loss {
   std::int64_t nominal_targets = 0;      // all targets, the ignored ones too: the same in every micro-batch of a step
   Scalar<double, D> scale = 1.0;         // factor on the gradients, see amp::GradScaler
 
-  // On a GPU the host waits for it. 0 if no target counts, where PyTorch's mean is NaN.
+  // On a GPU the host waits for the result. 0 if no target counts, where PyTorch's mean is NaN.
   double mean() const {
     const double targets = target_weight.item();
     return targets == 0 ? 0.0 : static_cast<double>(sum.value().item()) / targets;
@@ -116,24 +116,24 @@ Loss<Accumulate<T>, D> as_loss(const Variable<T, D>& value) {
   return {.sum = cast<Accumulate<T>>(value), .target_weight = 1.0, .nominal_targets = 1};
 }
 
-// A loss whose mean is the sum of both means, also over a step of several micro-batches and ranks. Losses with different
-// numbers of targets or different scales are an error. If the numbers are on a GPU, the host waits for them.
+// Adds two losses: the mean of the result is the sum of both means, also over a step of several micro-batches and ranks. Losses
+// with different numbers of targets or different scales are an error. If the numbers are on a GPU, the host waits for them.
 template <typename T, typename D>
 Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
   require_operands("add", a.sum, b.sum);
   require(a.target_weight.item() == b.target_weight.item() && a.nominal_targets == b.nominal_targets &&
               a.scale.item() == b.scale.item(),
-          "add: losses of {} of {} and of {} of {} targets, scaled by {} and {}; the mean of a sum needs equal ones",
+          "add: losses with {} of {} and {} of {} targets counted, and scales {} and {}: the mean of a sum needs equal numbers",
           a.target_weight.item(), a.nominal_targets, b.target_weight.item(), b.nominal_targets, a.scale.item(), b.scale.item());
   return {.sum = add(a.sum, b.sum), .target_weight = a.target_weight, .nominal_targets = a.nominal_targets, .scale = a.scale};
 }
 
-// A loss whose mean is that of `loss` plus `value`, of one element, such as a penalty. If ranks or micro-batches have different
-// values, their mean over the targets is added. If the numbers of targets are on a GPU, the host waits for them.
+// Adds `value`, of one element, such as a penalty, to the mean of `loss`. If ranks or micro-batches have different values,
+// their mean over the targets is added. If the numbers of targets are on a GPU, the host waits for them.
 template <typename T, typename D, typename V>
 requires std::same_as<Accumulate<V>, T> Loss<T, D> add(const Loss<T, D>& loss, const Variable<V, D>& value) {
   require_operands("add", loss.sum, value);
-  require(value.shape().numel() == 1, "add: to a loss one element is added, not a Variable of shape {}", value.shape());
+  require(value.shape().numel() == 1, "add: a Variable that is added to a loss needs one element, not shape {}", value.shape());
   const Variable<T, D> of_targets = scale(cast<T>(value), static_cast<Accumulate<T>>(loss.target_weight.item()));
   return {.sum = add(loss.sum, reshape(of_targets, loss.sum.shape())),
           .target_weight = loss.target_weight,
@@ -141,7 +141,7 @@ requires std::same_as<Accumulate<V>, T> Loss<T, D> add(const Loss<T, D>& loss, c
           .scale = loss.scale};
 }
 
-// A loss whose mean is `factor` times that of `loss`. operators.hpp has 0.5 * (a + b) for losses.
+// Multiplies the mean of `loss` by `factor`. With operators.hpp you can write 0.5 * (a + b) for losses.
 template <typename T, typename D>
 Loss<T, D> scale(const Loss<T, D>& loss, double factor) {
   return {.sum = scale(loss.sum, static_cast<Accumulate<T>>(factor)),
@@ -155,14 +155,14 @@ template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                                     const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// The same without a reduction: the loss of each row, in the shape of targets, 0 where ignored.
+// cross_entropy() without a reduction: the loss of each row, in the shape of targets; 0 for ignored rows.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits,
                                                              const Tensor<std::int32_t, D>& targets,
                                                              const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// Element by element against a constant target of the same shape; every element is a counted target. For bfloat16 and float16,
-// target and loss are float.
+// Losses of each element of x and a constant target of the same shape; every element is a counted target. For bfloat16 and
+// float16, target and loss are float.
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target);
 template <typename T, typename D>
@@ -175,22 +175,22 @@ TRIREME_EXPORT Loss<Accumulate<T>, D> l1_loss(const Variable<T, D>& x, const Ten
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> huber_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target,
                                                  double delta = 1);
-// The same divided by beta; a beta of 0 is l1_loss.
+// huber_loss with delta = beta, divided by beta; a beta of 0 is l1_loss.
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> smooth_l1_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target,
                                                      double beta = 1);
 
 struct FocalLossOptions {
-  double alpha = 0.25;  // factor on targets of 1; those of 0 have 1 - alpha; below 0: no factors
+  double alpha = 0.25;  // factor on targets of 1; the factor on targets of 0 is 1 - alpha; below 0: no factors
   double gamma = 2;
 };
-// bce_with_logits times (1 - probability of the target)^gamma: elements that are classified well count less (Lin et al. 2017,
-// arXiv 1708.02002), as torchvision.ops.sigmoid_focal_loss.
+// bce_with_logits multiplied by (1 - probability of the target)^gamma: elements that are classified well count less (Lin et al.
+// 2017, arXiv 1708.02002), as torchvision.ops.sigmoid_focal_loss.
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> sigmoid_focal_loss(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
                                                          const FocalLossOptions& options = {});
 
-// KL(target || exp(log_probabilities)) over the last dim; mean() is that of the rows (PyTorch's batchmean for two dims). The
+// KL(target || exp(log_probabilities)) over the last dim; mean() is the mean over rows (PyTorch's batchmean for two dims). The
 // target holds probabilities, or their logarithms; NaN and probabilities below 0 give NaN. A target of 0 contributes 0, also
 // where the log-probability is infinite; PyTorch returns NaN there.
 template <typename T, typename D>

@@ -62,7 +62,7 @@ concept MapOperand = std::is_same_v<X, Variable<T, D>> || std::is_same_v<X, Tens
 
 }  // namespace detail
 
-// Of Variables and Tensors of one element type: float, double, bfloat16 or float16.
+// Operands are Variables and Tensors of one element type: float, double, bfloat16 or float16.
 template <typename F, typename First, typename... More>
 requires(detail::IsVariable<First>::value ||
          (detail::IsVariable<More>::value || ...)) auto map(const F& function, const First& first, const More&... more) {

@@ -9,8 +9,8 @@
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/export.hpp"
 
-// Products of Variables. T: float, double, bfloat16, float16. Gradients of weights, and biases, are Accumulate<T>: float with
-// the last two.
+// Products of Variables. T: float, double, bfloat16, float16. Biases, and gradients of weights, are Accumulate<T>: float for
+// bfloat16 and float16.
 namespace trireme TRIREME_EXPORT {
 
 // [..., in] x [out, in]^T (+ [out]) -> [..., out]
@@ -72,23 +72,23 @@ TRIREME_EXPORT Variable<T, D> add_low_rank(const Variable<T, D>& y, const Variab
 // Where the scale of an operand of an 8-bit product comes from: Micikevicius et al. 2022, arXiv 2209.05433.
 enum class Float8Scaling : std::uint8_t {
   none,     // no 8-bit product
-  current,  // from its own largest element, which takes one more pass over it
+  current,  // from the operand's largest element; takes one more pass over the operand
   delayed,  // from the largest elements of earlier calls; larger elements saturate
 };
 
-Float8Scaling float8_scaling_named(std::string_view name);  // as above; an error for any other
+Float8Scaling float8_scaling_named(std::string_view name);  // the names above; another name is an error
 
 // What delayed scaling keeps of earlier calls: the largest magnitudes of each operand [length], the newest first.
 template <typename D = Cpu>
 struct Float8History {
-  Tensor<float, D> x;  // undefined, like the others: current scaling
+  Tensor<float, D> x;  // if undefined, like the others: current scaling
   Tensor<float, D> weight;
   Tensor<float, D> dy;
   bool update = true;  // false: the call does not change them
 };
 
 // linear() by products of 8-bit operands (ops/matmul/float8.hpp): x and the weight become e4m3, the gradient of y e5m2, and the
-// weight's own gradient is float. The rows of x, in and out are multiples of 16.
+// weight's own gradient is float. The number of rows of x, `in` and `out` must be multiples of 16.
 template <typename D>
 TRIREME_EXPORT Variable<bfloat16, D> float8_linear(const Variable<bfloat16, D>& x, const Variable<bfloat16, D, float>& weight,
                                                    const Variable<float, D>& bias, const Float8History<D>& history = {});

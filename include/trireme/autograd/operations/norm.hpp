@@ -7,8 +7,8 @@
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"
 
-// Normalisation of Variables. T: float, double, bfloat16, float16. Weights and biases are Accumulate<T>: float with the last
-// two.
+// Normalisation of Variables. T: float, double, bfloat16, float16. Weights and biases are Accumulate<T>: float for bfloat16 and
+// float16.
 namespace trireme TRIREME_EXPORT {
 
 // Normalises over the last `dims` dims together. weight and bias have these dims and may be undefined. Half types are computed
@@ -17,7 +17,7 @@ template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                          const Variable<Accumulate<T>, D>& bias, double epsilon, int dims = 1);
 
-// The norm of a float variable, rounded to T for the matrix product that follows.
+// layer_norm() of a float variable, rounded to T for the matrix product that follows.
 template <typename T, typename D>
 requires(!std::same_as<T, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> layer_norm(const Variable<Accumulate<T>, D>& x,
                                                                                    const Variable<Accumulate<T>, D>& weight,
@@ -30,7 +30,7 @@ TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_la
     const Variable<Accumulate<T>, D>& x, const Variable<T, D>& residual, const Variable<Accumulate<T>, D>& weight,
     const Variable<Accumulate<T>, D>& bias, double epsilon);
 
-// x / sqrt(average of x^2 over the last dim + epsilon) * weight[width], which may be undefined. As of layer_norm, there are
+// x / sqrt(average of x^2 over the last dim + epsilon) * weight; weight[width] may be undefined. As for layer_norm, there are
 // forms that round to T and that add a residual.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> rms_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight, double epsilon);
@@ -44,8 +44,8 @@ TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rm
                                                                                        const Variable<Accumulate<T>, D>& weight,
                                                                                        double epsilon);
 
-// Moving averages [channels] of what training has seen, for evaluation. Training updates both tensors in place, unless a mean
-// or a variance of the batch is inf or nan: then float16 skips the optimizer's step too.
+// Moving averages [channels] over the batches of training, for evaluation. Training updates both tensors in place, unless a
+// mean or a variance of the batch is inf or nan; with float16 the optimizer's step is then skipped too.
 template <typename A, typename D = Cpu>
 struct RunningStatistics {
   Tensor<A, D> mean = {};
@@ -82,8 +82,8 @@ TRIREME_EXPORT Variable<T, D> batch_norm_add_relu(const Variable<T, D>& x, const
                                                   const RunningStatistics<Accumulate<T>, D>& running,
                                                   const BatchNormArguments& options = {});
 
-// x [batch, ..., channels], each sample normalised over each of `groups` equal parts of the channels. It does not depend on the
-// batch: training and evaluation give the same result, and so does any division of the batch.
+// x [batch, ..., channels], each sample normalised over each of `groups` equal parts of the channels. The result does not
+// depend on the batch: training and evaluation give the same result, and so does any division of the batch.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                          const Variable<Accumulate<T>, D>& bias, int groups, double epsilon = 1e-5);

@@ -4,7 +4,7 @@
 #include "trireme/core/dims.hpp"
 #include "trireme/core/export.hpp"
 
-// The sums, means, maxima and norms of ops/reduce/reductions.hpp, of variables: over all dims unless some are named.
+// The sums, means, maxima and norms of ops/reduce/reductions.hpp on Variables, over all dims unless you name some.
 //
 //   const Variable<float> loss = mean(multiply(error, error));
 namespace trireme TRIREME_EXPORT {
@@ -14,12 +14,12 @@ TRIREME_EXPORT Variable<T, D> sum(const Variable<T, D>& x, const Dims& dims = {}
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> mean(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 
-// Its gradient is right where elements are 0.
+// Its gradient is also correct where elements are 0.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> prod(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 
-// All elements that are the largest, or the smallest, share the gradient equally, as of torch's amax. max_with_index() gives it
-// to the first of them.
+// All elements that are the largest, or the smallest, share the gradient equally, as for torch's amax. max_with_index() gives
+// the whole gradient to the first of them.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> max(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 template <typename T, typename D>

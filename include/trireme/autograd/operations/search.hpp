@@ -7,8 +7,8 @@
 #include "trireme/ops/search/search.hpp"
 #include "trireme/ops/search/sort.hpp"
 
-// The searches, sorts and cumulative sums of ops/search/, of variables. Gradients go to the elements that were taken; indices
-// are tensors, which have none.
+// The searches, sorts and cumulative sums of ops/search/ on Variables. Gradients go to the elements that were taken; indices
+// are Tensors, which have no gradient.
 namespace trireme TRIREME_EXPORT {
 
 template <typename T, typename D>
@@ -24,7 +24,7 @@ Tensor<std::int64_t, D> argsort(const Variable<T, D>& x, int dim = -1, bool desc
   return argsort(x.value(), dim, descending);
 }
 
-// The whole gradient of a result goes to the first of equal elements; that of max() is shared.
+// The whole gradient of a result goes to the first of equal elements; with max(), they share it.
 template <typename T, typename D>
 TRIREME_EXPORT Indexed<Variable<T, D>, D> max_with_index(const Variable<T, D>& x, int dim, bool keep_dims = false);
 template <typename T, typename D>
@@ -38,7 +38,7 @@ TRIREME_EXPORT Indexed<Variable<T, D>, D> topk(const Variable<T, D>& x, std::int
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> cumsum(const Variable<T, D>& x, int dim);
 
-// Its gradient is right where elements are 0.
+// Its gradient is also correct where elements are 0.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> cumprod(const Variable<T, D>& x, int dim);
 

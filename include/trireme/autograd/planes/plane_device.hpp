@@ -28,7 +28,7 @@ class PlaneDevice {
   virtual void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes) const = 0;
   virtual void write(void* plane, const void* on_host, std::size_t bytes) const = 0;
   virtual void read(const void* plane, void* on_host, std::size_t bytes) const = 0;
-  // The sum of squares of the elements of `dtype` in a range of a plane; nan where one of them is inf or nan.
+  // The sum of squares of the elements of `dtype` in a range of a plane; nan if one of them is inf or nan.
   virtual double sum_of_squares(const Plane& plane, DType dtype, const Range& range) const = 0;
   // For the totals and numbers of a step, which lie on the planes' device; the host does not wait. add_totals() adds known
   // totals, add_squares() adds sum_of_squares() to totals->squares, and summarize() computes the numbers for a loss over
@@ -41,8 +41,8 @@ class PlaneDevice {
   // Rounds a range of float values to bfloat16 or float16, into the same range of another plane.
   virtual void round(const Plane& values, const Range& range, DType to, const Plane& rounded) const = 0;
 
-  // Where a State finds the elements of a plane: in the plane, or for a GPU in a copy on the host. The copy is refreshed before
-  // the state is saved or loaded, and written back after loading.
+  // Returns where a State finds the elements of a plane: in the plane, or for a GPU in a copy on the host. The copy is
+  // refreshed before the state is saved or loaded, and written back after loading.
   virtual void* listed(State& state, void* plane, std::size_t bytes) const = 0;
 };
 

@@ -20,7 +20,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// The elements of the store for which a plane holds one number each.
+// The elements of the store that a plane covers, with one number for each.
 enum class Extent : std::uint8_t {
   all,        // of all parameters that lie here
   trainable,  // of those that have gradients
@@ -38,7 +38,7 @@ struct PlaneOptions {
   DType dtype = DType::float32;
   Extent extent = Extent::shard;
   Home home = Home::device;
-  double initial = 0;  // of every element; only planes of float32 and float64 have another value than 0
+  double initial = 0;  // of every element; must be 0 unless the plane is of float32 or float64
 };
 
 // The planes of a FlatStore. A plane's memory is allocated at its first use, by any thread. Changing its extent afterwards is
@@ -54,7 +54,7 @@ class PlaneTable {
 
   explicit PlaneTable(const PlaneDevice& device) : device_(&device) {}
 
-  // Planes of one owner have different names. 0: the store itself.
+  // Planes of one owner must have different names. Owner 0 is the store.
   int add(std::string name, const PlaneOptions& options, std::uint64_t owner);
   void remove(int plane);  // gives its memory back; no other plane gets its number
   std::uint64_t new_owner() { return ++owners_; }
@@ -68,7 +68,7 @@ class PlaneTable {
   const std::string& name(int plane) const { return at(plane).name; }
   const PlaneDevice& device_of(int plane) const { return device_at(at(plane)); }  // where its memory is
   std::int64_t numel(int plane) const { return numel_of(at(plane)); }
-  std::span<const Range> ranges(int plane) const;  // of the store, which lie in it one after the other
+  std::span<const Range> ranges(int plane) const;  // of the store, which lie in the plane one after the other
 
   const std::shared_ptr<device::Storage>& memory(int plane) {
     Entry& entry = at(plane);
@@ -116,7 +116,7 @@ class PlaneTable {
     bool removed = false;
     FirstUse has_memory = {};
     std::shared_ptr<device::Storage> memory = {};
-    std::shared_ptr<Shard> shard = {};  // the one whose ranges the memory holds
+    std::shared_ptr<Shard> shard = {};  // the memory holds its ranges
     PlaneParts parts = {};
   };
   // Neighbouring ranges of the shard, and where they lie in a plane.
@@ -139,7 +139,7 @@ class PlaneTable {
   void require_same_shard(const Entry& entry) const;
   const PlaneDevice& device_at(const Entry& entry) const;
   std::int64_t numel_of(const Entry& entry) const;
-  const Held* held(const Range& range) const;  // that holds all of it, or null
+  const Held* held(const Range& range) const;  // the one that holds the whole range, or null
 
   const PlaneDevice* device_;
   std::deque<Entry> entries_;  // by number

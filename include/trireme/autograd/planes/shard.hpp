@@ -12,8 +12,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// The part of a store's trainable range that this rank's optimizers update, where ranks share that work. An optimizer updates
-// the parameters inside ranges(), in their order, and reports each finished range to a Publication.
+// The part of a store's trainable range that this rank's optimizers update, if ranks share that work. An optimizer updates the
+// parameters inside ranges(), in their order, and reports each finished range to a Publication.
 class Shard {
  public:
   Shard(std::vector<Range> ranges, bool fixed_bits, std::vector<std::int64_t> bounds = {})
@@ -41,13 +41,14 @@ class Shard {
     Publication(const Publication&) = delete;
     Publication& operator=(const Publication&) = delete;
     virtual ~Publication() = default;
-    virtual void updated(std::size_t range) = 0;  // after each of ranges(): its values are final
-    virtual void finish() = 0;                    // after all: returns when this rank holds every rank's new values
+    virtual void updated(std::size_t range) = 0;  // after each range of ranges(): its values are final
+    virtual void finish() = 0;                    // after all ranges: returns when this rank holds every rank's new values
   };
   virtual std::unique_ptr<Publication> publish() = 0;
 
-  // All-reduces `values`, in memory of the store's device. For norms of parameters that several ranks update, or for their
-  // elements, where each rank has zeros for the elements of others. On a GPU the sums are ready for its next work.
+  // All-reduces `values`, in memory of the store's device. Use it for norms of parameters that several ranks update, or for the
+  // elements of such parameters: each rank then passes zeros for the elements of other ranks. On a GPU the sums are ready for
+  // the GPU's next work.
   virtual void sum_over_ranks(std::span<double> values) = 0;
   virtual void sum_over_ranks(std::span<float> values) = 0;
 

@@ -14,13 +14,13 @@ namespace trireme TRIREME_EXPORT {
 
 enum class BackendKind : std::uint8_t {
   thread,  // ranks are threads of this process
-  mpi,     // ranks are the processes that mpirun started, or this process alone; refuses processes that MPI did not join
+  mpi,     // ranks are the processes that mpirun started, or a single process; refuses processes that MPI did not join
   nccl,    // ranks are processes with a GPU each, see StartUp and comm/nccl/gpu_group.hpp
 };
 
-// The launcher that started the processes, whose environment variables tell them how to find each other. `automatic` takes the
-// first that has set its variables: mpirun; torchrun (RANK, WORLD_SIZE, MASTER_ADDR); srun (SLURM_PROCID, SLURM_NTASKS);
-// otherwise the process is alone.
+// The launcher that started the processes; its environment variables tell them how to find each other. `automatic` takes the
+// first launcher that has set its variables: mpirun; torchrun (RANK, WORLD_SIZE, MASTER_ADDR); srun (SLURM_PROCID,
+// SLURM_NTASKS); otherwise the process is alone.
 enum class StartUp : std::uint8_t { automatic, mpi, torchrun, slurm, single };
 
 struct LaunchOptions {
@@ -31,16 +31,16 @@ struct LaunchOptions {
   std::chrono::milliseconds deadline = std::chrono::minutes(10);  // of every wait for other ranks
   Algorithm algorithm = Algorithm::automatic;
   ProgressMode progress = ProgressMode::thread;
-  // Each rank records its calls in rank-<rank>.flight in this folder, for trireme-flight. Empty: in TRIREME_FLIGHT_DIR, or not
-  // at all if that is not set.
+  // Each rank records its calls in rank-<rank>.flight in this folder, for trireme-flight. Empty: in the folder
+  // TRIREME_FLIGHT_DIR; if that is not set, nothing is recorded.
   std::string flight_directory = {};
   StartUp start_up = StartUp::automatic;                       // nccl backend
   GpuCollectives gpu_collectives = GpuCollectives::automatic;  // nccl backend
 };
 
-// Runs `main` once on every rank with the world group and returns this process's exit code: the largest of its ranks'.
-// A rank that throws makes all other ranks throw Error{peer_failed} at their next wait; the first error is printed once,
-// and the exit code is exit_code_of(code) for an Error (core/exit_code.hpp), 4 for std::bad_alloc, else 1.
+// Runs `main` once on every rank with the world group and returns this process's exit code: the largest one of its ranks. A
+// rank that throws makes all other ranks throw Error{peer_failed} at their next wait; the first error is printed once, and the
+// exit code is exit_code_of(code) for an Error (core/exit_code.hpp), 4 for std::bad_alloc, else 1.
 int launch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main);
 
 BackendKind parse_backend(std::string_view name);    // "thread", "mpi" or "nccl"

@@ -7,10 +7,10 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// The collectives on GPUs' memory. Staged: data are copied to the host, go through the host's group that the GPUs' group was
-// made of, and are copied back, while the host waits.
+// What runs collectives on the memory of GPUs. Staged: data are copied to the host, go through the host's group from which the
+// GPU group was made, and are copied back, while the host waits.
 enum class GpuCollectives : std::uint8_t {
-  automatic,  // NCCL's; staged if a rank lacks NCCL or ranks share a GPU, and rank 0 logs it
+  automatic,  // NCCL; staged if a rank lacks NCCL or ranks share a GPU, which rank 0 logs
   nccl,
   staged,
 };
@@ -19,8 +19,8 @@ enum class GpuCollectives : std::uint8_t {
 // Error{not_available} on all ranks if one lacks CUDA, or NCCL if that was requested. NCCL refuses two ranks on one GPU.
 // Collective.
 //
-// The group takes both kinds of memory. A collective on a GPU's memory goes through NCCL, on a stream of the group's own; one
-// on the host's memory goes through `host`, and so do barriers, texts, messages and reports of failures. On the GPU
+// The group takes both kinds of memory. A collective on a GPU's memory goes through NCCL, on a stream of the group's own; a
+// collective on the host's memory goes through `host`, and so do barriers, texts, messages and reports of failures. On the GPU
 //   - a collective begins after the work that the current stream holds at the call;
 //   - Pending::wait_on_stream() makes the current stream wait for the result; the host does not wait;
 //   - ranks compare their calls while the data already move, so a later call or wait throws Error{rank_mismatch};

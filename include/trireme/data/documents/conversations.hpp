@@ -25,15 +25,15 @@ struct Conversation {
 //   {"prompt": "What is 2 + 2?", "completion": "4"}
 //   {"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]}
 //
-// "prompt" is a message of the user, "completion" one of the assistant. Training learns the assistant's messages; one with
-// "weight": 0 or "train": false stays in the text but is not learnt.
+// "prompt" is a message of the user, "completion" one of the assistant. Training learns the assistant's messages; a message
+// with "weight": 0 or "train": false stays in the text but is not learnt.
 //
-// Throws Error with file and line for a line that is not such an object, has no message to learn or an empty one; for a key of
-// a message that no chat template writes, such as tool_calls; and for tools or a system prompt beside the messages. Other keys
-// of a line are ignored. For invalid JSON the Error also has the byte and the reason.
+// Throws Error with file and line in these cases: a line is not such an object, has no message to learn or an empty message; a
+// message has a key that no chat template writes, such as tool_calls; a line has tools or a system prompt beside the messages.
+// Other keys of a line are ignored. For invalid JSON the Error also has the byte and the reason.
 std::vector<Conversation> read_conversations(const Location& path);
 
-// A conversation as tokens. Targets are the assistant's messages, each with its end token; all others are no_target.
+// A conversation as tokens. Targets are the assistant's messages, each with its end token; all other targets are no_target.
 struct EncodedConversation {
   std::vector<std::int32_t> tokens;
   std::vector<std::int32_t> targets;
@@ -47,7 +47,7 @@ struct EncodedConversations {
   std::int64_t num_left_out = 0;  // conversations without a learnt token in the first `length`
 };
 
-// Encodes conversations and cuts them to `length` tokens. Throws Error where all of them are left out.
+// Encodes conversations and cuts them to `length` tokens. Throws Error if all of them are left out.
 EncodedConversations encode_conversations(const tokenizers::ChatTemplate& chat, std::span<const Conversation> conversations,
                                           std::int64_t length);
 

@@ -29,14 +29,14 @@ struct DocumentRowsOptions {
 
 // A dataset of rows of `length` tokens: one document per row, in order, or with packing as many documents as fit. Packing goes
 // from the longest document to the shortest and puts each into the fullest row that still has room (best-fit decreasing: Ding
-// et al. 2024, arXiv 2404.10830), so it depends only on the lengths. Copies are cheap: they share the documents.
+// et al. 2024, arXiv 2404.10830), so the packing depends only on the lengths. Copies are cheap: they share the documents.
 //
 //   const data::DocumentRows rows(documents, {.length = 1024, .packing = true});
 //   const data::DocumentLoader loader(rows, {.batch = run.batch()});             // training
 //   data::evaluation_batches(rows, {.batch_size = 16})                           // each document once, in order
 class DocumentRows {
  public:
-  // Throws Error where there are no documents, and for a document that is refused.
+  // Throws Error if there are no documents, and for a document that is refused.
   explicit DocumentRows(Documents documents, const DocumentRowsOptions& options = {});
 
   std::int64_t size() const { return static_cast<std::int64_t>(row_ends_.size()); }

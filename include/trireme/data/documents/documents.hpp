@@ -18,12 +18,13 @@ class Documents {
  public:
   struct Document {
     std::span<const std::int32_t> tokens;
-    std::span<const std::int32_t> targets;  // the same number: the next token, or no_target
+    std::span<const std::int32_t> targets;  // one for each token: the next token, or no_target
   };
 
-  // Adds a document in which each token's target is the next token; the last token has no_target. Throws Error without tokens.
+  // Adds a document in which each token's target is the next token; the last token has no_target. Throws Error if there are no
+  // tokens.
   void add(std::span<const std::int32_t> tokens);
-  // Throws Error without tokens, and where the numbers of tokens and targets differ.
+  // Throws Error if there are no tokens, or if the numbers of tokens and targets differ.
   void add(const Document& document);
 
   std::int64_t size() const { return static_cast<std::int64_t>(ends_.size()); }

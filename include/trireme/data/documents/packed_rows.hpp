@@ -16,34 +16,34 @@ namespace data {
 
 struct PackedRowsOptions {
   std::int64_t length = 1024;                           // tokens of a row
-  LongDocuments long_documents = LongDocuments::split;  // those with more tokens than a row
-  std::int64_t documents_at_once = 4096;                // so many neighbours share rows with each other alone
-  std::int32_t pad_token = 0;                           // what fills a row; it is never a target
+  LongDocuments long_documents = LongDocuments::split;  // documents with more tokens than a row
+  std::int64_t documents_at_once = 4096;                // neighbouring documents that are packed together
+  std::int32_t pad_token = 0;                           // fills up rows; never a target
 };
 
-// The documents of token shards as a dataset of rows of `length` tokens, each with as many whole documents as fit. Nothing but
-// a number for every `documents_at_once` documents is kept in memory. Documents that lie in the same stretch of the shards
-// share rows, by best fit (see DocumentRows); which ones depends on their lengths alone. The last token of a document has no
-// target.
+// The documents of token shards as a dataset of rows of `length` tokens, each with as many whole documents as fit. Memory holds
+// only one number for every `documents_at_once` documents. Only documents that lie in the same stretch of the shards share
+// rows, by best fit (see DocumentRows); the packing depends only on their lengths. The last token of a document has no target.
 //
 //   const data::PackedRows rows(data::TokenShards(files), {.length = 1024});
 //   const data::Loader loader(rows, {.batch = run.batch()});
 //
-// Making one reads the lengths of all documents, on all threads of this rank.
+// The constructor reads the lengths of all documents, on all threads of this rank.
 class PackedRows {
  public:
-  // A document that is refused, options out of their range and shards that are broken throw Error.
+  // Throws Error for a document that is refused, an option out of its range and a broken shard.
   explicit PackedRows(TokenShards documents, const PackedRowsOptions& options = {});
 
   std::int64_t size() const noexcept;
   std::int64_t length() const noexcept;
   std::int64_t tokens_per_sample() const noexcept { return length(); }
-  std::int64_t num_cut_tokens() const noexcept;  // of truncated documents
-  double padding() const noexcept;               // the share of all rows' tokens that fill them
+  std::int64_t num_cut_tokens() const noexcept;  // tokens that truncation dropped
+  double padding() const noexcept;               // the share of padding in all rows
   const TokenShards& documents() const noexcept;
   std::string content() const;
 
-  // So many rows, from a multiple of it on, are read fastest one after the other: what Loader shuffles by.
+  // A block of this many rows, which starts at a multiple of this number, is fastest to read as a whole. Loader shuffles such
+  // blocks.
   std::int64_t neighbours() const noexcept;
 
   // Tokens [begin, begin + count) of a document.
@@ -56,7 +56,7 @@ class PackedRows {
   };
   std::vector<Piece> pieces_of(std::int64_t row) const;  // in their order in the row
 
-  // tokens, targets and document_starts [rows.size(), length()]; padding is documents of one token.
+  // tokens, targets and document_starts [rows.size(), length()]; each padding token is a document of its own.
   TokenBatch collate(std::span<const std::int64_t> rows, std::int64_t first_sample) const;
 
  private:

@@ -11,22 +11,22 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Token shards as rows, of one part or of several with weights: what a Loader takes.
+// Token shards as rows for a Loader, from one part or from several parts with weights.
 //
 //   const data::TokenMixture mixture = data::open_token_mixture("mixture.json", {.length = 1024});
 //   const data::Loader loader(mixture.rows, {.batch = run.batch(), .mixture = mixture.weights});
 struct TokenMixture {
   Joined<PackedRows> rows;
-  std::vector<MixtureWeights> weights;  // none of a single part
+  std::vector<MixtureWeights> weights;  // empty for a single part
   std::vector<std::string> names;       // of the parts
 };
 
-// `data`: a pattern of token shards (locations_of()), or a JSON file, whose patterns are relative to its folder:
+// `data`: a pattern of token shards (locations_of()), or a JSON file; patterns in this file are relative to its folder:
 //
 //   {"parts": [{"data": "books-{00..15}.safetensors", "weight": 0.3}, {"name": "web", "data": "@web.txt", "weight": 0.7}],
 //    "weights_from_step": {"10000": [0.5, 0.5]}}
 //
-// A file that is no such object is an Error{invalid_argument} that names it and what is wrong.
+// A file with other content throws Error{invalid_argument}, which names the file and what is wrong.
 TokenMixture open_token_mixture(const std::string& data, const PackedRowsOptions& options);
 
 }  // namespace data

@@ -45,7 +45,7 @@ struct Augmentation {
   double rotation = 0;            // up to this many degrees to either side; bilinear, zeros beyond the image
   std::optional<RandAugment> rand_augment = {};
 
-  // As torchvision's ColorJitter, in a random order. Of strength s, the factor is uniform in [max(0, 1 - s), 1 + s]; each
+  // As torchvision's ColorJitter, in a random order. With strength s, the factor is uniform in [max(0, 1 - s), 1 + s]; each
   // change clamps to [0, 1]. Grey is 0.2989 red + 0.587 green + 0.114 blue.
   double brightness = 0;  // multiplies values by the factor
   double contrast = 0;    // scales the distance of values from the image's mean grey by the factor
@@ -55,11 +55,11 @@ struct Augmentation {
   std::optional<RandomErasing> random_erasing = {};
 
   // Mixes each image with the previous image of its step, the first with the last, after all changes above. The pairs do not
-  // depend on ranks and micro-batches. lambda, the share of its own in an image, is drawn from Beta(alpha, alpha) per image;
-  // torchvision's default alpha is 1. 0 is off; where both are on, each is used with probability 1/2.
+  // depend on ranks and micro-batches. lambda, the share of the image itself in the mix, is drawn from Beta(alpha, alpha) per
+  // image; torchvision's default alpha is 1. 0 is off; if both are on, each is used with probability 1/2.
   double mixup_alpha = 0;      // lambda x + (1 - lambda) partner (Zhang et al. 2017, arXiv 1710.09412)
-  double cutmix_alpha = 0;     // a box of the partner, area share 1 - lambda (Yun et al. 2019, arXiv 1905.04899)
-  double mix_probability = 1;  // that an image is mixed
+  double cutmix_alpha = 0;     // pastes a box of the partner, area share 1 - lambda (Yun et al. 2019, arXiv 1905.04899)
+  double mix_probability = 1;  // of mixing an image
 };
 
 }  // namespace data

@@ -47,7 +47,7 @@ struct LabelledPixels;
 // they share the content, which is immutable.
 class ImageDataset {
  public:
-  // pixels are [count, height, width, channels], labels [count], each in [0, classes). Throws Error where they do not match.
+  // pixels are [count, height, width, channels], labels [count], each in [0, classes). Throws Error if they do not match.
   ImageDataset(const ImageShape& shape, std::vector<std::uint8_t> pixels, std::vector<std::int32_t> labels,
                std::int64_t classes);
   ImageDataset(std::shared_ptr<const ImageContent> content, const ImageShape& shape, std::int64_t count, std::int64_t classes);
@@ -60,7 +60,7 @@ class ImageDataset {
   ImagePixels image(std::int64_t index) const;
   std::int32_t label(std::int64_t index) const;
 
-  // Images [begin, begin + count). Throws Error where some of them do not exist.
+  // Images [begin, begin + count). Throws Error if some of them do not exist.
   ImageDataset part(std::int64_t begin, std::int64_t count) const;
 
   // The library's own way to read an image, and its label, once.
@@ -85,7 +85,7 @@ struct Normalization {
 };
 
 // The mean and standard deviation of each channel over all pixels of all images, computed on all threads of this rank. Throws
-// Error where there are no images, or a channel has the same value in all pixels.
+// Error if there are no images, or if a channel has the same value in all pixels.
 Normalization normalization_of(const ImageDataset& dataset);
 
 // A text that identifies the content: the number of images, the shape, and a digest of pixels and labels.

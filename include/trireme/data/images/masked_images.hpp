@@ -18,7 +18,7 @@ namespace data {
 template <typename D>
 struct BasicMaskedBatch {
   Tensor<float, D> images;         // [batch, height, width, channels]
-  Tensor<std::int32_t, D> labels;  // [batch, height, width]; no_label where a pixel does not count
+  Tensor<std::int32_t, D> labels;  // [batch, height, width]; no_label for pixels that don't count
   std::int64_t first_sample = 0;   // the sample number of the first row
 
   std::int64_t size() const { return images.dim(0); }
@@ -41,7 +41,7 @@ struct MaskedImagesOptions {
 // and the batch's labels to cross_entropy or ConfusionMatrix.
 class MaskedImages {
  public:
-  // Throws Error where images and masks differ in number or size, and for a normalization that does not match the channels.
+  // Throws Error if images and masks differ in number or size, and for a normalization that does not match the channels.
   explicit MaskedImages(ImagePairs pairs, MaskedImagesOptions options = {});
 
   std::int64_t size() const { return pairs_.images.count(); }

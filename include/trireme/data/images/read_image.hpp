@@ -29,7 +29,7 @@ struct ImageOptions {
   std::int64_t channels = 0;  // 3: red, green, blue; 1: grey; 0: as in the file
   Resampling resampling = Resampling::bilinear;
 
-  // For masks: returns the stored numbers in one channel. These are palette indices, or grey values, which stay below 16 where
+  // For masks: returns the stored numbers in one channel. These are palette indices, or grey values, which stay below 16 if
   // they have 1, 2 or 4 bits. Throws Error for a colour image, unless its three channels are equal.
   bool numbers = false;
 };

@@ -14,8 +14,8 @@ struct DocumentLoaderOptions {
   BatchOptions batch = {};
   Order order = Order::shuffled;
   LastBatch last = LastBatch::filled;
-  // Above 0: pads the rows of a step only to its longest row on any rank, rounded up to a multiple of this, at most to
-  // length(). 0: pads all rows to length(). For rows without packing.
+  // Above 0: pads the rows of a step only to the longest row of the step on any rank, rounded up to a multiple of this number,
+  // at most to length(). 0: pads all rows to length(). For rows without packing.
   std::int64_t pad_to_multiple_of = 0;
 };
 
@@ -28,7 +28,7 @@ struct DocumentLoaderOptions {
 //   }
 class DocumentLoader {
  public:
-  // Throws Error where ranks or micro-batches can't share the batch or the last batch equally.
+  // Throws Error if ranks or micro-batches can't share the batch or the last batch equally.
   explicit DocumentLoader(DocumentRows rows, const DocumentLoaderOptions& options = {});
 
   std::int64_t num_micro_batches() const { return sampler_.num_micro_batches(); }  // of a step

@@ -76,8 +76,8 @@ class EvaluationBatches {
 };
 
 // This rank's batches of a dataset for evaluation: in order, each item on exactly one rank. A batch has micro_batch_size items
-// (0: this rank's share of batch_size), the last one what remains. A rank may have no batches. first_sample is the index of the
-// first item.
+// (0: this rank's share of batch_size); the last batch has the remaining items. A rank may have no batches. first_sample is the
+// index of the first item.
 //
 //   for (const data::Rows& rows : data::evaluation_batches(test, {.index = world.rank(), .count = world.size()})) {
 //     right += accuracy(net.forward(rows), rows.labels);
@@ -89,12 +89,12 @@ requires CollatedBy<Dataset, Collate> EvaluationBatches<Dataset, Collate> evalua
   return {std::move(dataset), options, std::move(collate)};
 }
 
-// Images with values in [0, 1]. Where training normalizes, pass NormalizedImages instead.
+// Images with values in [0, 1]. If training normalizes, pass NormalizedImages instead.
 inline auto evaluation_batches(ImageDataset images, const BatchOptions& options) {
   return evaluation_batches(NormalizedImages(std::move(images)), options);
 }
 
-// The same for a dataset that the caller owns and that must outlive the batches; copies nothing.
+// evaluation_batches() for a dataset that the caller owns and that must outlive the batches; copies nothing.
 template <typename Dataset>
 auto borrowed_evaluation_batches(const Dataset& dataset, const BatchOptions& options) {
   if constexpr (std::same_as<Dataset, ImageDataset>) {

@@ -31,7 +31,7 @@ struct ImageLoaderOptions {
 // which decides the pairs.
 class ImageLoader {
  public:
-  // Throws Error for a dataset without images, where ranks or micro-batches can't share the batch equally, for a normalization
+  // Throws Error for a dataset without images, for a batch that ranks or micro-batches can't share equally, for a normalization
   // without a mean and a std above 0 for each channel, and for an augmentation out of its range.
   ImageLoader(ImageDataset dataset, const ImageLoaderOptions& options);
 

@@ -31,7 +31,7 @@ template <typename Dataset, typename Collate = DefaultCollate>
 requires CollatedBy<Dataset, Collate>
 class Loader {
  public:
-  // Throws Error for an empty dataset, and where ranks or micro-batches can't share the batch or the last batch equally.
+  // Throws Error for an empty dataset, and if ranks or micro-batches can't share the batch or the last batch equally.
   explicit Loader(Dataset dataset, const LoaderOptions& options = {}, Collate collate = {})
       : dataset_(std::move(dataset)),
         sampler_(parts_of(dataset_), options),
@@ -46,7 +46,7 @@ class Loader {
   std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }      // rounded up
   std::int64_t samples_of_steps(std::int64_t steps) const { return sampler_.samples_of_steps(steps); }
 
-  // Of a dataset of token sequences.
+  // For a dataset of token sequences.
   std::int64_t tokens_per_sample() const requires requires(const Dataset& dataset) { dataset.tokens_per_sample(); }
   { return dataset_.tokens_per_sample(); }
 

@@ -14,17 +14,17 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 struct PrefetchOptions {
-  int threads = 1;           // that load micro-batches, each a whole one; 0: nothing is read ahead
-  std::int64_t batches = 2;  // micro-batches that are read ahead at most, over all threads
-  std::int64_t bytes = 0;    // that they take at most, if the next is no larger than the last; 0: no bound
+  int threads = 1;           // each loads whole micro-batches; 0: nothing is read ahead
+  std::int64_t batches = 2;  // the most micro-batches that all threads together read ahead
+  std::int64_t bytes = 0;    // the most bytes of these, unless a micro-batch is larger than the one before; 0: no bound
 };
 
 struct PrefetchReport {
-  std::int64_t batches = 0;     // that were handed out
-  std::int64_t not_ahead = 0;   // of these, those that no thread had begun: the first one, and after a jump to another step
+  std::int64_t batches = 0;     // number of batches handed out
+  std::int64_t not_ahead = 0;   // of these, batches that no thread had begun: the first, and those after a jump to another step
   double loading_seconds = 0;   // of all threads
   double waiting_seconds = 0;   // of the caller of load()
-  std::int64_t most_bytes = 0;  // that were ready at the same time
+  std::int64_t most_bytes = 0;  // of batches that were ready at the same time
 };
 
 namespace detail {
@@ -53,20 +53,22 @@ class ReadAhead {
 
 }  // namespace detail
 
-// A loader that reads ahead: while a step computes, threads load the micro-batches of the next ones. The batches are those of
-// the loader itself, in any order of calls; what load() throws is thrown when that batch is asked for.
+// A loader that reads ahead: while a step computes, threads load the micro-batches of the next ones. It returns the same
+// batches as the loader itself, for calls in any order. If the loader's load() throws, the exception is rethrown when that
+// batch is requested.
 //
 //   const data::Prefetching loader(data::Loader(rows, {.batch = run.batch()}), {.threads = 2, .batches = 8});
 //   for (auto& step : run.steps(loader)) ...
 //
-// It pays where batches are decoded, or come over a network, and cores are free. The loader's load() is called from several
-// threads at the same time. A bound in bytes needs batches with a function bytes_of(batch), as those of the library have.
+// It pays if batches are decoded, or come over a network, and cores are free. The loader's load() is called from several
+// threads at the same time. A bound in bytes needs batches with a function bytes_of(batch), which the library's batches have.
 template <BatchLoader L>
 class Prefetching {
  public:
   using Batch = decltype(std::declval<const L&>().load(std::int64_t{}, std::int64_t{}));
 
-  // Fewer threads than 0, fewer batches than 1, and a bound below 0 or of batches that tell no bytes throw Error.
+  // Throws Error for threads below 0, batches below 1, bytes below 0, and for a bound in bytes if the batches have no
+  // bytes_of().
   explicit Prefetching(L loader, const PrefetchOptions& options = {}) : loader_(std::make_shared<const L>(std::move(loader))) {
     constexpr bool tells_bytes = requires(const Batch& batch) { bytes_of(batch); };
     require(options.bytes == 0 || tells_bytes, "a bound of {} bytes for batches that have no function bytes_of(batch)",

@@ -18,21 +18,21 @@ namespace data {
 
 // Documents as tokens, in safetensors files that need not fit memory. trireme-data tokenize writes them, and any program can:
 //
-//   safetensors.numpy.save_file({"tokens": tokens,            # [n] uint16 or uint32: the documents, one after the other
-//                                "document_ends": ends,       # [documents] int64: where each ends in `tokens`, ascending, the
-//                                last n "document_sources": sources}, # [documents] int32: where each comes from; may be left
-//                                out
-//                               "train-00000.safetensors", metadata={"format": "trireme.tokens"})
+//   safetensors.numpy.save_file(
+//       {"tokens": tokens,              # [n] uint16 or uint32: the documents, one after the other
+//        "document_ends": ends,         # [documents] int64: the end of each document in `tokens`, ascending; the last is n
+//        "document_sources": sources},  # [documents] int32: the source of each document; may be left out
+//       "train-00000.safetensors", metadata={"format": "trireme.tokens"})
 //
 //   const data::TokenShards shards(data::locations_of("train-{00000..00015}.safetensors"));
 //   std::vector<std::int32_t> tokens(shards.length_of(7));
 //   shards.read(7, 0, tokens);
 //
-// Opening reads no token and no document's end; files of this machine are mapped into memory, others are read in parts. A
-// value: copies share the files. Its functions may be called from several threads.
+// Opening reads no tokens and no document ends; files of this machine are mapped into memory, others are read in parts. Copies
+// are cheap: they share the files. The functions may be called from several threads.
 class TokenShards {
  public:
-  // No file throws Error{invalid_argument}, a file that is no such shard Error{corrupt_file}.
+  // Throws Error{invalid_argument} if there are no files, and Error{corrupt_file} for a file that is not such a shard.
   explicit TokenShards(const std::vector<Location>& files);
 
   std::int64_t size() const noexcept { return num_documents_; }  // documents
@@ -40,26 +40,26 @@ class TokenShards {
   std::int64_t num_shards() const noexcept { return std::ssize(shards_); }
   const Location& file_of(std::int64_t document) const;
 
-  // A document's tokens. Ends that do not ascend throw Error{corrupt_file}.
+  // The number of a document's tokens. Throws Error{corrupt_file} if ends do not ascend.
   std::int64_t length_of(std::int64_t document) const;
-  std::int32_t source_of(std::int64_t document) const;  // 0 where the shard names no sources
-  // The document's tokens [begin, begin + into.size()). Those that are not there throw Error.
+  std::int32_t source_of(std::int64_t document) const;  // 0 if the shard names no sources
+  // Copies the document's tokens [begin, begin + into.size()). Throws Error if some of them do not exist.
   void read(std::int64_t document, std::int64_t begin, std::span<std::int32_t> into) const;
-  std::vector<std::int32_t> at(std::int64_t document) const;  // all of them
+  std::vector<std::int32_t> at(std::int64_t document) const;  // all tokens of a document
 
-  // What it reads, in words that differ where the content does. Of a shard whose metadata has a "digest" that is this, of
-  // others one is computed of all bytes.
+  // A text that identifies the content. It uses the "digest" in each shard's metadata, or if there is none, a digest of the
+  // file.
   std::string content() const;
 
-  // The metadata that all files agree on: a key of which two files have different values, or one has none, is not there.
+  // The metadata that all files agree on: only keys that all files have, with equal values.
   const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
 
-  // Throws Error{corrupt_file} where a token is not below `size`. Reads the tokens of shards alone whose metadata do not have
-  // the "largest_token", as those of write_token_shard() do.
+  // Throws Error{corrupt_file} if a token is not below `size`. Reads only the tokens of shards without "largest_token" in their
+  // metadata; write_token_shard() writes it.
   void check_vocabulary(std::int64_t size) const;
 
-  // Checks what opening does not: all ends, that no document is empty, and that no token is above `largest`, where it is given.
-  // Throws Error{corrupt_file} for the first fault, with the file and the document's place in it.
+  // Checks what opening does not check: all ends, that no document is empty, and that no token is above `largest`, if it is
+  // given. Throws Error{corrupt_file} for the first fault, with the file and the document's place in it.
   void verify(std::optional<std::int64_t> largest = std::nullopt) const;
 
  private:
@@ -77,11 +77,10 @@ class TokenShards {
   SafetensorsMetadata metadata_;
 };
 
-// Writes documents as a shard, uint16 where `largest_token`, the tokenizer's, allows it: the documents lie one after the other
-// in `tokens`, `ends` has the end of each. `sources` may be empty. The metadata get the format, the largest
-// token and a digest of the content.
-// What was there is replaced only when all is on the disk. Empty documents, ends that are not the tokens' and tokens out of [0,
-// largest_token] throw Error.
+// Writes documents as a shard; the tokens are uint16 if `largest_token`, the tokenizer's largest token, allows it. The
+// documents lie one after the other in `tokens`; `ends` has the end of each. `sources` may be empty. The metadata get the
+// format, the largest token and a digest of the content. An existing file is replaced only when the new one is complete on the
+// disk. Throws Error for empty documents, ends that do not match the tokens, and tokens outside of [0, largest_token].
 void write_token_shard(const Location& file, std::span<const std::int32_t> tokens, std::span<const std::int64_t> ends,
                        std::span<const std::int32_t> sources, std::int32_t largest_token, SafetensorsMetadata metadata = {});
 

@@ -15,8 +15,8 @@ using trireme::share_of;
 // is sample step * batch_size + r.
 class BatchShare {
  public:
-  // Throws Error where ranks or micro-batches can't share the batch equally (but see BatchOptions::uneven), and for a batch
-  // with fewer samples than ranks.
+  // Throws Error if ranks or micro-batches can't share the batch equally (but see BatchOptions::uneven), and for a batch with
+  // fewer samples than ranks.
   explicit BatchShare(const BatchOptions& options);
 
   std::int64_t batch_size() const noexcept { return batch_size_; }

@@ -44,7 +44,7 @@ struct ItemBatch {
   std::int64_t size() const { return std::ssize(items); }
 };
 
-// The default collate function: uses the dataset's collate() where it has one, otherwise makes an ItemBatch.
+// The default collate function: uses the dataset's collate() if it has one, otherwise makes an ItemBatch.
 struct DefaultCollate {
   template <typename Item>
   ItemBatch<Item> operator()(std::vector<Item> items, std::int64_t first_sample) const {
@@ -73,7 +73,7 @@ class BorrowedDataset {
   const D* dataset_;
 };
 
-// Calls action(i) for each i in [0, count), on up to `workers` threads; 0: on all threads of this rank. Where calls throw,
+// Calls action(i) for each i in [0, count), on up to `workers` threads; 0: on all threads of this rank. If calls throw,
 // rethrows the exception of the smallest i.
 void for_each_item(std::int64_t count, int workers, const std::function<void(std::int64_t)>& action);
 

@@ -21,10 +21,10 @@ enum class Order : std::uint8_t {
 enum class LastBatch : std::uint8_t {
   filled,   // fills the batch up with the first items of the next epoch
   dropped,  // leaves them out in this epoch
-  partial,  // makes a smaller batch; it must divide into equal shares and as many micro-batches
+  partial,  // makes a smaller batch, which must divide into equal shares and the same number of micro-batches
 };
 
-// How often samples come from each part of a joined dataset, from a step on: one weight for each part, in any unit.
+// How often samples come from each part of a joined dataset, from step `from_step` on: one weight for each part, in any unit.
 struct MixtureWeights {
   std::int64_t from_step = 0;
   std::vector<double> weights = {};
@@ -35,20 +35,20 @@ struct LoaderOptions {
   Order order = Order::shuffled;
   LastBatch last = LastBatch::filled;
   int workers = 1;  // threads that call the dataset's at() concurrently; 0: all threads of this rank
-  // Of a dataset that joins several (Joined): samples come from its parts by these weights, and each part begins its next epoch
-  // when it is used up. The steps ascend from 0. Empty: each item once per epoch.
+  // For a dataset that joins several (Joined): samples come from its parts in proportion to these weights, and a part that is
+  // used up begins its next epoch. The steps must ascend from 0. Empty: each item once per epoch.
   //   {.mixture = {{0, {0.7, 0.3}}, {10'000, {0.5, 0.5}}}}
   std::vector<MixtureWeights> mixture = {};
-  // Shuffled items are read in blocks of so many neighbours, and `blocks_at_once` blocks are shuffled with each other, so that
-  // files are read along. 0: the number that the dataset names by neighbours(); 1: any item may follow any other.
+  // Shuffled items are read in blocks of this many neighbours, and the items of `blocks_at_once` blocks are shuffled together,
+  // so that files are read mostly in order. 0: the dataset's neighbours(); 1: any item may follow any other.
   std::int64_t block = 0;
   std::int64_t blocks_at_once = 16;
 };
 
-// What a sampler knows of a dataset, or of one that is joined with others.
+// What a sampler knows of a dataset, or of one part of a joined dataset.
 struct DatasetPart {
   std::int64_t size = 0;
-  std::int64_t neighbours = 1;  // items that are read fastest one after the other
+  std::int64_t neighbours = 1;  // items that are fastest to read as one block
 };
 
 template <typename D>
@@ -75,10 +75,10 @@ struct SampledItems {
 // place in it, but not on the number of ranks and micro-batches.
 class DatasetSampler {
  public:
-  // Throws Error for an empty dataset, and where ranks or micro-batches can't share the batch or the last batch equally.
+  // Throws Error for an empty dataset, and if ranks or micro-batches can't share the batch or the last batch equally.
   DatasetSampler(std::int64_t dataset_size, const LoaderOptions& options);
-  // The same of joined datasets. Weights that are not one for each part, negative, all 0, of an empty part, or so small that
-  // the part would never come, and steps that do not ascend from 0 throw Error too.
+  // For joined datasets. Also throws Error for weights that are not one for each part, are negative, are all 0, belong to an
+  // empty part, or are so small that the part would never come, and for steps that do not ascend from 0.
   DatasetSampler(std::span<const DatasetPart> parts, const LoaderOptions& options);
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }
@@ -101,7 +101,7 @@ class DatasetSampler {
 
   std::int64_t size_;
   BatchShare share_;
-  BatchShare rest_;  // the shares of a smaller last batch; share_ without one
+  BatchShare rest_;  // the shares of a smaller last batch; if there is none, share_
   LastBatch last_;
   std::shared_ptr<const ItemOrder> order_;
 };

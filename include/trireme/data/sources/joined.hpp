@@ -16,8 +16,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Datasets of one type as one: its items are those of the parts, one after the other. LoaderOptions::mixture says how often
-// each part comes.
+// Joins datasets of one type into one: its items are those of the parts, one after the other. LoaderOptions::mixture says how
+// often each part comes.
 //
 //   const data::Joined rows({data::PackedRows(books), data::PackedRows(web)});
 //   const data::Loader loader(rows, {.batch = run.batch(), .mixture = {{0, {0.3, 0.7}}}});  // 30 % of the samples are books
@@ -26,7 +26,7 @@ namespace data {
 template <typename D>
 class Joined {
  public:
-  // No part throws Error. A part may be empty.
+  // Throws Error if there are no parts. A part may be empty.
   explicit Joined(std::vector<D> parts) : datasets_(std::move(parts)) {
     require(!datasets_.empty(), "no datasets to join");
     for (const D& dataset : datasets_) {

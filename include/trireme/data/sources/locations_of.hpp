@@ -17,9 +17,9 @@ namespace data {
 //   locations_of("@shards.txt")                  // one pattern a line, relative to that file's folder; # begins a comment
 //   locations_of("shards", tar_endings)          // all files below a folder with one of these endings, sorted by name
 //
-// A name that is there is taken as it stands, braces or not. A pattern is not checked against what is there: who opens a file
-// learns whether it is. A brace without its other one, a range that runs backwards, more than ten million names, an empty list
-// and a folder without such files throw Error.
+// The name of an existing file is taken as it is, even with braces. It is not checked whether the files of a pattern exist;
+// opening a missing file throws. Throws Error for an unmatched brace, a range that runs backwards, more than ten million names,
+// an empty list, and a folder without such files.
 std::vector<Location> locations_of(std::string_view pattern, std::span<const std::string_view> endings = {});
 
 }  // namespace data

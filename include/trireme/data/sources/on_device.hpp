@@ -19,14 +19,14 @@ Tensor<T, D> on_device(const Tensor<T>& loaded) {
   }
 }
 
-// Bytes of the elements; 0 of an undefined tensor.
+// Bytes of the elements; 0 for an undefined tensor.
 template <typename T>
 std::int64_t bytes_of(const Tensor<T>& tensor) {
   return tensor.defined() ? tensor.numel() * static_cast<std::int64_t>(sizeof(T)) : 0;
 }
 
 // Brings a loader's batch to the device D by on_device<D>(batch), found in data or in the batch's own namespace. Returns the
-// batch itself on the CPU, or where it has no on_device().
+// batch itself on the CPU, or if it has no on_device().
 template <typename D, typename Batch>
 decltype(auto) brought_to(const Batch& batch) {
   if constexpr (!std::is_same_v<D, Cpu> && requires { on_device<D>(batch); }) {

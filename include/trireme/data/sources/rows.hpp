@@ -13,8 +13,8 @@ namespace data {
 template <typename D>
 struct BasicRows {
   Tensor<float, D> x = {};              // [rows, features]
-  Tensor<std::int32_t, D> labels = {};  // [rows]: classes; undefined where the table has none
-  Tensor<float, D> targets = {};        // [rows, 1]: numbers to predict; undefined where the table has none
+  Tensor<std::int32_t, D> labels = {};  // [rows]: classes; undefined if the table has none
+  Tensor<float, D> targets = {};        // [rows, 1]: numbers to predict; undefined if the table has none
   std::int64_t first_sample = 0;        // the sample number of the first row
 
   std::int64_t size() const { return x.dim(0); }

@@ -40,10 +40,10 @@ struct CsvOptions {
 // All columns except the label, the target and the ignored ones are features, in the order of the file. Features are numbers;
 // only columns named in `categories` may hold text, so that a typing error does not become hundreds of features. A category
 // column is one-hot encoded and named as by pandas.get_dummies: "street" becomes "street_gravel" and "street_paved", sorted by
-// value. Where another column has this name already, a number is added: "street_paved_2". Table::columns() returns the columns
-// and their categories.
+// value. If another column already has this name, a number is added: "street_paved_2". Table::columns() returns the columns and
+// their categories.
 //
-// Classes are numbered from 0, sorted by name, or by value where all are whole numbers (all digits are compared, however many).
+// Classes are numbered from 0, sorted by name, or by value if all are whole numbers (all digits are compared, however many).
 // Table::class_names() returns their names. Features are rounded to float; standardization uses the unrounded values. Blanks
 // around values and empty lines are skipped. A quoted value may hold separators, line ends and doubled quotes.
 //

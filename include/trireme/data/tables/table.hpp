@@ -74,7 +74,7 @@ class Table {
   // Makes a batch of these rows. Throws Error for an index outside of [0, size()).
   Rows collate(std::span<const std::int64_t> indices, std::int64_t first_sample) const;
 
-  // Rows [begin, begin + count). Throws Error where some of them do not exist or count is below 1.
+  // Rows [begin, begin + count). Throws Error if some of them do not exist or count is below 1.
   Table part(std::int64_t begin, std::int64_t count) const;
 
   // Splits the rows into two tables, shuffled by the seed or in their order (.shuffle = false).
@@ -92,7 +92,7 @@ class Table {
   Table rows(std::span<const std::int64_t> indices) const;
   std::vector<std::int64_t> rows_of_test(const SplitOptions& options) const;  // places in the shuffled order
   TableSplit shuffled_split(const SplitOptions& options) const;
-  double value(std::int64_t at) const;  // of features()[at], unrounded where known
+  double value(std::int64_t at) const;  // of features()[at], unrounded if known
 
   std::int64_t size_;
   std::shared_ptr<const TableContent> content_;

@@ -14,9 +14,9 @@ struct MaskingOptions {
   std::int32_t mask_token = 0;
   std::int64_t vocabulary = 0;             // random tokens lie in [0, vocabulary)
   std::vector<std::int32_t> special = {};  // tokens that are never chosen, for example [CLS], [SEP] and padding
-  double probability = 0.15;               // that a token is chosen
+  double probability = 0.15;               // of choosing a token
   double masked = 0.8;                     // share of the chosen tokens that become mask_token
-  double random = 0.1;                     // share that become a random token; the other chosen tokens stay
+  double random = 0.1;                     // share of the chosen tokens that become a random token; the rest stay
   std::uint64_t seed = 0;
 };
 
@@ -28,7 +28,7 @@ struct MaskingOptions {
 //   const auto masked = std::views::transform([&](const auto& batch) { return data::mask_tokens(batch, masking); });
 //   for (auto& step : run.steps(loader)) step.backward(bert, step.batches() | masked);
 TextBatch mask_tokens(const TextBatch& batch, const MaskingOptions& options);
-TextBatch mask_tokens(const TokenBatch& batch, const MaskingOptions& options);  // of rows without padding
+TextBatch mask_tokens(const TokenBatch& batch, const MaskingOptions& options);  // for rows without padding
 
 }  // namespace data
 }  // namespace trireme

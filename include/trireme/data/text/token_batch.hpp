@@ -27,8 +27,8 @@ struct BasicTokenBatch {
 };
 using TokenBatch = BasicTokenBatch<Cpu>;
 
-// The rows of several batches of one length as one batch, whose first sample is that of the first. A row without
-// document_starts beside rows that have them is one document.
+// Joins the rows of several batches of one length into one batch; its first sample is that of the first batch. If only some
+// batches have document_starts, each row of the others is one document.
 TokenBatch joined_rows(std::vector<TokenBatch> batches);
 
 inline std::int64_t bytes_of(const TokenBatch& batch) {

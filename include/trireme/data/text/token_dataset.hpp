@@ -26,16 +26,16 @@ class TokenDataset {
 
   std::int64_t size() const noexcept { return size_; }
 
-  // Copies the tokens [position, position + into.size()). Throws Error where some of them do not exist.
+  // Copies the tokens [position, position + into.size()). Throws Error if some of them do not exist.
   void window(std::int64_t position, std::span<std::int32_t> into) const;
 
-  // Tokens [begin, begin + count). Throws Error where some of them do not exist.
+  // Tokens [begin, begin + count). Throws Error if some of them do not exist.
   TokenDataset part(std::int64_t begin, std::int64_t count) const;
 
-  // The largest token; 0 where there are none. Reads all tokens; for a large file the result is cached, see number_of_file().
+  // The largest token; 0 if there are no tokens. Reads all tokens; for a large file the result is cached, see number_of_file().
   std::int64_t largest() const;
 
-  // The mapped file (an empty path without one), and the place of this dataset's first token in it.
+  // The mapped file (an empty path if there is none), and the place of this dataset's first token in it.
   const Location& file() const noexcept { return file_; }
   std::int64_t first() const noexcept { return first_; }
   DType dtype() const noexcept { return dtype_; }

@@ -21,7 +21,7 @@ class Vocabulary {
   // The distinct bytes of the text, numbered in ascending order.
   static Vocabulary characters(std::string_view text);
 
-  // The words of the text, separated by spaces, "<eos>" for the end of each line, and "<unk>" for unknown words. Keeps at most
+  // The words of the text (separated by spaces), "<eos>" for the end of each line, and "<unk>" for unknown words. Keeps at most
   // `largest` tokens, the most frequent ones. Numbered by descending frequency, at equal frequency by spelling; "<unk>" is 0.
   static Vocabulary words(std::string_view text, std::int64_t largest);
 

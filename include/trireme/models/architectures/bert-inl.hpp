@@ -66,7 +66,7 @@ template <typename P, typename D>
 Variable<typename P::Master, D> Bert<P, D>::Embeddings::forward(const Batch& batch) const {
   const auto tokens = nn::embed_tokens(word_embeddings, position_embeddings, batch.tokens);
   require(!batch.token_types.defined() || batch.token_types.shape() == batch.tokens.shape(),
-          "tokens {} have token types {}; they are of each token, or undefined", batch.tokens.shape(),
+          "tokens {} have token types {}: give one for each token, or leave them undefined", batch.tokens.shape(),
           batch.token_types.defined() ? batch.token_types.shape() : Shape());
   Tensor<std::int32_t, D> types =
       batch.token_types.defined() ? batch.token_types : Tensor<std::int32_t, D>::zeros(batch.tokens.shape());
@@ -93,7 +93,7 @@ Bert<P, D>::MaskedHead::MaskedHead(const nn::Module<P, D>& parent, const BertOpt
       decoder(*this, "decoder", tokens, true),
       activation(options.activation) {}
 
-// The dense layer is not divided: each rank of a sequence-parallel model computes its own rows of it.
+// The ranks do not divide the dense layer; in a sequence-parallel model each rank computes its own rows.
 template <typename P, typename D>
 Variable<typename P::Compute, D> Bert<P, D>::MaskedHead::forward(const nn::Residual<P, D>& x, const Batch& batch) const {
   const auto states = cast<T>(x.settled().stream);
@@ -110,7 +110,7 @@ Bert<P, D>::Classifier::Classifier(const nn::Module<P, D>& parent, const BertOpt
       classifier(*this, "classifier", detail::dense_options(options, options.classes)),
       dropout(options.classifier_dropout.value_or(options.dropout)) {}
 
-// All ranks of a tensor axis compute it alike, of all samples.
+// All ranks of a tensor axis compute the classifier alike, for all samples.
 template <typename P, typename D>
 Variable<typename P::Compute, D> Bert<P, D>::Classifier::forward(const nn::Residual<P, D>& x, const Batch& batch) const {
   Variable<T, D> states = cast<T>(x.settled().stream);

@@ -30,14 +30,14 @@ struct BertOptions {
   double attention_dropout = 0.1;                 // of attention weights, see nn::MultiheadAttentionOptions
   std::int64_t classes = 0;                       // above 0: a classifier of sequences in place of the masked-language head
   std::vector<std::string> labels = {};           // the names of the classes, or none
-  double weight_deviation = 0.02;                 // standard deviation of first weights
+  double weight_deviation = 0.02;                 // standard deviation of initial weights
 };
 
 // BERT (Devlin et al. 2018, arXiv 1810.04805): names as in Hugging Face's BertForMaskedLM or, with `classes`,
-// BertForSequenceClassification, but those of the blocks are torch.nn's. The masked-language head shares the weight of the
-// token embedding; the classifier reads tanh(dense) of the first token. On a tensor axis the ranks divide heads, hidden
-// features and vocabulary. Its list of layers is the embedding, the blocks and the head; without ModelContext::layer_costs
-// stages have equally many blocks.
+// BertForSequenceClassification, but the blocks have torch.nn's names. The masked-language head shares the weight of the token
+// embedding; the classifier reads tanh(dense) of the first token. On a tensor axis the ranks divide heads, hidden features and
+// vocabulary. Its list of layers is the embedding, the blocks and the head; without ModelContext::layer_costs the blocks are
+// divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class Bert : public nn::Staged<P, D, data::BasicTextBatch<D>, nn::Residual<P, D>> {
  public:
@@ -49,17 +49,17 @@ class Bert : public nn::Staged<P, D, data::BasicTextBatch<D>, nn::Residual<P, D>
 
   const BertOptions& options() const { return options_; }
 
-  // tokens [batch, time <= block] -> [batch, time, vocabulary], of which a rank of a tensor axis has its part; or [batch,
-  // classes].
+  // tokens [batch, time <= block] -> [batch, time, vocabulary]; on a tensor axis each rank gets its part of the vocabulary. A
+  // classifier returns [batch, classes].
   Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& key_padding_mask = {}) const {
     return this->forward({.tokens = tokens, .key_padding_mask = key_padding_mask});
   }
 
-  // Cross-entropy with targets [batch, time], or [batch] of a classifier; data::no_target counts for nothing.
+  // Cross-entropy with targets [batch, time], or [batch] of a classifier; data::no_target is ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const;
 
  private:
-  // From tokens to [batch, time, width], or in a sequence-parallel model this rank's rows of that.
+  // Tokens -> [batch, time, width], or in a sequence-parallel model this rank's rows of this result.
   struct Embeddings : nn::Module<P, D> {
     Embeddings(const nn::Module<P, D>& parent, const BertOptions& options);
     Variable<M, D> forward(const Batch& batch) const;
@@ -99,7 +99,7 @@ class Bert : public nn::Staged<P, D, data::BasicTextBatch<D>, nn::Residual<P, D>
 
   BertOptions options_;
   Backbone bert_;
-  std::optional<MaskedHead> masked_head_;  // this one or the other
+  std::optional<MaskedHead> masked_head_;  // this one or the classifier
   std::optional<Classifier> classifier_;
 };
 

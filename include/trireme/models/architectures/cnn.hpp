@@ -16,16 +16,16 @@ struct CnnOptions {
   ops::Extent2d image = {28, 28};
   std::int64_t channels = 1;  // of an image
   std::int64_t first = 32;    // channels after the first convolution
-  std::int64_t second = 64;   // and after the second
+  std::int64_t second = 64;   // channels after the second
   std::int64_t hidden = 128;
   std::int64_t classes = 10;
   bool batch_norm = true;  // after each convolution
   double dropout = 0;      // of the hidden layer
 };
 
-// A small classifier of images: twice convolution 3x3, batch norm, ReLU and max pooling 2x2, then two linear layers. Names and
-// shapes as in torch.nn; fc1 reads channels before pixels, as torch flattens. Its list of layers is the two convolutions, each
-// with what follows it up to the pooling, and the two linear layers.
+// A small classifier of images: two blocks of 3x3 convolution, batch norm, ReLU and 2x2 max pooling, then two linear layers.
+// Names and shapes as in torch.nn; fc1 reads channels before pixels, as torch flattens. Its list of layers is the two
+// convolutions, each with the layers up to its pooling, and the two linear layers.
 template <typename P, typename D = Cpu>
 class Cnn : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>, Variable<typename P::Compute, D>> {
  public:

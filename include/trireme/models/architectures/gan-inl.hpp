@@ -22,7 +22,7 @@ inline MlpGanOptions checked(const MlpGanOptions& options) {
 inline DcGanOptions checked(const DcGanOptions& options) {
   const ops::Extent2d& image = options.image;
   require(image.height > 0 && image.width > 0 && image.height % 4 == 0 && image.width % 4 == 0,
-          "the height and width of a DCGAN's images divide by 4, got {} x {}", image.height, image.width);
+          "the height and width of a DCGAN's images must be multiples of 4, got {} x {}", image.height, image.width);
   require(options.channels > 0 && options.latent > 0 && options.features > 0,
           "a DCGAN needs channels, latent and features above 0, got {}, {} and {}", options.channels, options.latent,
           options.features);
@@ -75,7 +75,7 @@ inline nn::BatchNormOptions norm(std::int64_t channels, const DcGanOptions& opti
   return {.channels = channels, .weight_initializer = options.norm_weight_initializer};
 }
 
-// The multiplications of a convolution that applies its matrix to so many pixels. A linear layer applies its matrix once.
+// The multiplications of a convolution that applies its matrix to `pixels` pixels. A linear layer applies its matrix once.
 template <typename Convolution>
 double cost_of(const Convolution& layer, std::int64_t pixels) {
   return static_cast<double>(layer.store().registered(layer.weight.number()).placement.shape.numel() * pixels);

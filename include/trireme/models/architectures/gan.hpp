@@ -54,7 +54,7 @@ class MlpDiscriminator : public nn::Staged<P, D, Variable<typename P::Compute, D
   nn::Linear<P, D> fc2_;
 };
 
-// Height and width of an image divide by 4.
+// The height and width of an image must be multiples of 4.
 struct DcGanOptions {
   ops::Extent2d image = {28, 28};
   std::int64_t channels = 1;
@@ -65,8 +65,8 @@ struct DcGanOptions {
   Initializer norm_weight_initializer = Initializer::normal(1, 0.02);
 };
 
-// A DCGAN (Radford, Metz, Chintala 2015, arXiv 1511.06434) of two levels. The generator: transposed convolutions to a quarter
-// of height and width, to a half and to the image, batch norm and ReLU between them, tanh at the end.
+// A DCGAN (Radford, Metz, Chintala 2015, arXiv 1511.06434) of two levels. The generator: three transposed convolutions, which
+// make a quarter of the height and width, a half, and the whole image; batch norm and ReLU between them, tanh at the end.
 template <typename P, typename D = Cpu>
 class DcGenerator : public nn::Staged<P, D, Tensor<typename P::Master, D>, Variable<typename P::Compute, D>> {
  public:
@@ -120,8 +120,8 @@ Loss<Accumulate<T>, D> discriminator_loss(const Discriminator& discriminator, co
   return add(of_real, adversarial_loss(discriminator.logits(fake.detach()), false));
 }
 
-// How far the discriminator is from taking the fake images as real (the non-saturating loss). The discriminator's parameters
-// are constants here.
+// The generator's loss: how far the discriminator is from taking the fake images as real (the non-saturating loss). The
+// discriminator's parameters are constants here.
 template <typename Discriminator, typename T, typename D>
 Loss<Accumulate<T>, D> generator_loss(const Discriminator& discriminator, const Variable<T, D>& fake) {
   const FrozenParameters frozen(discriminator);

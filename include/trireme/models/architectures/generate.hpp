@@ -28,9 +28,9 @@ struct GenerateOptions {
   double top_p = 1;
   std::vector<std::int32_t> stop = {};  // a text ends after the first of these tokens
   std::uint64_t seed = 0;
-  // Number of the first prompt; a text's random numbers depend on seed, its prompt's number and step.
+  // Number of the first prompt; a text's random numbers depend on the seed, the number of its prompt and the step.
   std::uint64_t first_row = 0;
-  // For Gpt, GptNeoX and Llama: the model sees at most this many tokens, the last ones; 0: its `block`. Once a text is longer,
+  // For Gpt, GptNeoX and Llama: the model sees at most this many tokens, the last ones; 0: its `block`. When a text is longer,
   // the whole context is read again for each token, which is much slower.
   std::int64_t context = 0;
   // Called with each new token as soon as it is drawn, and the index of its prompt.
@@ -93,10 +93,10 @@ TokenText generate(F&& next_logits, TokenText prompt, const GenerateOptions& opt
   return detail::continue_texts({std::move(prompt)}, options, next).front();
 }
 
-// The library's language models. A GPT or Llama keeps the keys and values of what it has read (nn::KeyValueCache), so that a
-// step costs one pass over the weights, for any length of text and any number of prompts. The prompts of a batch may differ in
-// length; each gets the same text as alone. A prompt has at most `block` tokens. All ranks of a divided model call it and get
-// the same texts.
+// For the library's language models. A GPT or Llama keeps the keys and values of the tokens that it has read
+// (nn::KeyValueCache), so that a step costs one pass over the weights, for any length of text and any number of prompts. The
+// prompts of a batch may differ in length; each gets the same text as it would alone. A prompt has at most `block` tokens. All
+// ranks of a divided model must call it; they get the same texts.
 template <typename P, typename D>
 TRIREME_EXPORT std::vector<TokenText> generate(const Gpt<P, D>& model, std::span<const TokenText> prompts,
                                                const GenerateOptions& options);

@@ -23,12 +23,12 @@ struct GptOptions {
   std::optional<double> embedding_dropout = {};  // of the embedding, if it differs from `dropout`
   double attention_dropout = 0;                  // of attention weights, see nn::TransformerOptions
   Float8Scaling fp8 = Float8Scaling::none;       // of the blocks' linear layers; with MixedBfloat16 and without a tensor axis
-  double weight_deviation = 0.02;                // standard deviation of first weights
+  double weight_deviation = 0.02;                // standard deviation of initial weights
 };
 
 // GPT-2 (Radford et al. 2019): names as in Hugging Face's GPT2LMHeadModel, output layer tied to the token embedding. On a
 // tensor axis the ranks divide heads, hidden features and vocabulary. Its list of layers is the embedding, the blocks and the
-// output layer; without ModelContext::layer_costs stages have equally many blocks.
+// output layer; without ModelContext::layer_costs the blocks are divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>> {
  public:
@@ -40,7 +40,7 @@ class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>
 
   const GptOptions& options() const { return options_; }
 
-  // tokens [batch, time <= block] -> [batch, time, vocabulary], of which a rank of a tensor axis has its part.
+  // tokens [batch, time <= block] -> [batch, time, vocabulary]; on a tensor axis each rank gets its part of the vocabulary.
   Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens) const {
     return this->forward({.tokens = tokens, .targets = {}});
   }
@@ -51,9 +51,9 @@ class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});
   }
 
-  // Logits of the position after the last token: [batch, vocabulary]; records nothing. All ranks of a divided model call it.
+  // Logits of the position after the last token: [batch, vocabulary]. Call it without a tape, on all ranks of a divided model.
   Tensor<T, D> next_token_logits(const Tensor<std::int32_t, D>& tokens) const;
-  // The same after the last token of each part, which continues a sequence of the cache: [parts, vocabulary].
+  // Logits after the last token of each part: [parts, vocabulary]. Each part continues a sequence of the cache.
   Tensor<T, D> next_token_logits(std::span<const nn::NewTokens> tokens, nn::KeyValueCache<T, D>& cache) const;
 
  private:

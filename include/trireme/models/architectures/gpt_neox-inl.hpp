@@ -63,7 +63,7 @@ GptNeoXAttention<P, D>::GptNeoXAttention(const nn::Module<P, D>& parent, std::st
       rotated_(detail::rotated_elements(options)),
       base_(options.rotary_base) {
   const int ranks = this->tensor_axis() == nullptr ? 1 : this->tensor_axis()->size();
-  require(options.heads % ranks == 0, "{}: {} ranks of a tensor axis can't divide {} heads; a number that divides it can",
+  require(options.heads % ranks == 0, "{}: {} ranks of a tensor axis can't divide {} heads; use a number that divides them",
           this->name(), ranks, options.heads);
   heads_ = options.heads / ranks;
 }
@@ -74,7 +74,7 @@ Variable<typename P::Compute, D> GptNeoXAttention<P, D>::forward(const Variable<
   require(time > 0, "{}: a sequence has at least one token", this->name());
   const auto by_head = query_key_value.forward(x);
   const std::int64_t width = 3 * heads_ * size_, batch = by_head.value().numel() / (time * width);
-  // [batch, time, of query, key and value, heads, size]
+  // [batch, time, 3 (query, key, value), heads, size]
   auto packed = permute(reshape(by_head, {batch, time, heads_, 3, size_}), {0, 1, 3, 2, 4});
   if (rotated_ > 0) {
     const std::vector<Slice> turned{{}, {}, {0, 2}, {}, {0, rotated_}};

@@ -21,18 +21,18 @@ struct GptNeoXOptions {
   ops::Activation activation = ops::Activation::gelu_erf;
   double epsilon = 1e-5;  // of the norms
   double rotary_base = 10000;
-  double rotary_share = 0.25;     // share of each head's elements that are rotated, the first ones
+  double rotary_share = 0.25;     // share of each head's elements, from the first on, that are rotated
   bool parallel_residual = true;  // attention and MLP read the same stream; otherwise the MLP reads the stream after attention
   bool attention_bias = true;
   bool tied = false;                    // the output layer's weight is the token embedding
-  double unused_attention_dropout = 0;  // attention_dropout and
+  double unused_attention_dropout = 0;  // attention_dropout of folders; unused, see below
   double unused_hidden_dropout = 0;     // hidden_dropout of folders; this model has no dropout, not even in training
-  double weight_deviation = 0.02;       // standard deviation of first weights
+  double weight_deviation = 0.02;       // standard deviation of initial weights
 };
 
 // Causal self-attention with rotary positions in a part of each head (Black et al. 2022, arXiv 2204.06745). [batch, time,
-// width] -> the same; in a sequence-parallel model this rank's rows of that. query_key_value [heads * 3 * size, width] holds
-// query, key and value of each head, one head after the other. The ranks of a tensor axis divide the heads.
+// width] -> the same shape; in a sequence-parallel model both are this rank's rows [rows, width]. query_key_value [heads * 3 *
+// size, width] holds query, key and value of each head, one head after the other. The ranks of a tensor axis divide the heads.
 template <typename P, typename D = Cpu>
 class GptNeoXAttention : public nn::Module<P, D> {
  public:
@@ -40,7 +40,8 @@ class GptNeoXAttention : public nn::Module<P, D> {
 
   GptNeoXAttention(const nn::Module<P, D>& parent, std::string_view name, const GptNeoXOptions& options);
 
-  // time: of a sequence. document_starts [batch, time]: where each token's document starts in its sequence; may be undefined.
+  // time: length of a sequence. document_starts [batch, time]: where each token's document starts in its sequence; may be
+  // undefined.
   Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time, const Tensor<std::int32_t, D>& document_starts = {}) const;
 
   nn::Linear<P, D> query_key_value;
@@ -74,7 +75,7 @@ class GptNeoXBlock : public nn::Module<P, D> {
 
 // GPT-NeoX and Pythia (Black et al. 2022, arXiv 2204.06745): names as in Hugging Face's GPTNeoXForCausalLM. On a tensor axis
 // the ranks divide heads, hidden features and vocabulary. Its list of layers is the embedding, the blocks and the output layer;
-// without ModelContext::layer_costs stages have equally many blocks.
+// without ModelContext::layer_costs the blocks are divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class GptNeoX : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>> {
  public:
@@ -86,7 +87,7 @@ class GptNeoX : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P
 
   const GptNeoXOptions& options() const { return options_; }
 
-  // tokens [batch, time <= block] -> [batch, time, vocabulary], of which a rank of a tensor axis has its part.
+  // tokens [batch, time <= block] -> [batch, time, vocabulary]; on a tensor axis each rank gets its part of the vocabulary.
   Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens) const {
     return this->forward({.tokens = tokens, .targets = {}});
   }
@@ -97,7 +98,7 @@ class GptNeoX : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});
   }
 
-  // Logits of the position after the last token: [batch, vocabulary]; records nothing. All ranks of a divided model call it.
+  // Logits of the position after the last token: [batch, vocabulary]. Call it without a tape, on all ranks of a divided model.
   Tensor<T, D> next_token_logits(const Tensor<std::int32_t, D>& tokens) const;
 
  private:

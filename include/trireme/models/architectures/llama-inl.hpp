@@ -13,7 +13,7 @@ inline LlamaOptions checked(const LlamaOptions& options) {
           "a Llama needs layers, width, hidden and block above 0 and a vocabulary above 1, got {}, {}, {}, {} and {}",
           options.layers, options.width, options.hidden, options.block, options.vocabulary);
   require(options.windowed.empty() || options.windowed.size() == static_cast<std::size_t>(options.layers),
-          "a Llama says of each of its {} layers whether it is windowed or of none, got {}", options.layers,
+          "a Llama's `windowed` needs a value for each of its {} layers, or none, got {}", options.layers,
           options.windowed.size());
   return options;
 }

@@ -34,14 +34,14 @@ struct LlamaOptions {
   bool output_bias = false;     // of attention's last layer
   bool mlp_bias = false;
   bool query_key_norm = false;
-  std::int64_t window = 0;          // above 0: attention to keys that are fewer places away,
-  std::vector<bool> windowed = {};  // in these layers; empty: in all
+  std::int64_t window = 0;          // above 0: attention only to keys that are fewer places away
+  std::vector<bool> windowed = {};  // for each layer, whether it uses `window`; empty: all do
   // If experts.count is above 0, experts replace the MLP in all blocks. They use the model's width and initializer, and its
-  // number of hidden features unless they give one. The factors of their losses apply to the means over layers.
+  // number of hidden features unless experts.hidden is given. The factors of their losses apply to the means over layers.
   nn::MixtureOfExpertsOptions experts = {};
   double unused_auxiliary_loss = 0.001;  // router_aux_loss_coef of folders, where experts.auxiliary_loss is 0
   double unused_attention_dropout = 0;   // attention_dropout of folders; attention has no dropout here, not even in training
-  double weight_deviation = 0.02;        // standard deviation of first weights
+  double weight_deviation = 0.02;        // standard deviation of initial weights
 };
 
 // A pre-norm block with RMS norms, rotary positions and SwiGLU (Touvron et al. 2023, arXiv 2302.13971).
@@ -97,7 +97,7 @@ class LlamaBlock : public nn::Module<P, D> {
 
 // Names as in Hugging Face's LlamaForCausalLM, but queries, keys and values are one layer, qkv_proj. On a tensor axis the ranks
 // divide heads, hidden features and vocabulary. Its list of layers is the embedding, the blocks and the output layer; without
-// ModelContext::layer_costs stages have equally many blocks.
+// ModelContext::layer_costs the blocks are divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class Llama : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>> {
  public:
@@ -109,7 +109,7 @@ class Llama : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, 
 
   const LlamaOptions& options() const { return options_; }
 
-  // tokens [batch, time <= block] -> [batch, time, vocabulary], of which a rank of a tensor axis has its part.
+  // tokens [batch, time <= block] -> [batch, time, vocabulary]; on a tensor axis each rank gets its part of the vocabulary.
   Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens) const {
     return this->forward({.tokens = tokens, .targets = {}});
   }
@@ -120,9 +120,9 @@ class Llama : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, 
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});
   }
 
-  // Logits of the position after the last token: [batch, vocabulary]; records nothing. All ranks of a divided model call it.
+  // Logits of the position after the last token: [batch, vocabulary]. Call it without a tape, on all ranks of a divided model.
   Tensor<T, D> next_token_logits(const Tensor<std::int32_t, D>& tokens) const;
-  // The same after the last token of each part, which continues a sequence of the cache: [parts, vocabulary].
+  // Logits after the last token of each part: [parts, vocabulary]. Each part continues a sequence of the cache.
   Tensor<T, D> next_token_logits(std::span<const nn::NewTokens> tokens, nn::KeyValueCache<T, D>& cache) const;
 
  private:

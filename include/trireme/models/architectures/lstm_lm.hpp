@@ -33,8 +33,8 @@ class LstmLm : public nn::Staged<P, D, data::BasicTokenBatch<D>> {
   const LstmLmOptions& options() const { return options_; }
 
   using State = nn::RecurrentState<T, D>;
-  // For generating: the logits of tokens that continue from `state`, and updates `state`. It is empty at the beginning of a
-  // text.
+  // For generating: returns the logits of tokens that continue from `state`, and updates `state`. At the beginning of a text,
+  // pass an empty `state`.
   Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens, State& state) const;
 
   // ops::ignored_target is ignored.

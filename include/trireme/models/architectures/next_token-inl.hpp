@@ -56,7 +56,7 @@ Tensor<typename P::Compute, D> logits_of_rows(const nn::TokenLogits<P, D>& head,
 }
 
 // Logits [rows, vocabulary] of these rows of x, the input of the model's last layer (norm and head). x is set only on the ranks
-// with that layer; all ranks of a divided model get the same logits.
+// that hold the last layer; all ranks of a divided model get the same logits.
 template <typename Staged, typename Norm, typename P, typename D>
 Tensor<typename P::Compute, D> logits_on_all(const Staged& model, const Norm& norm, const nn::TokenLogits<P, D>& head,
                                              const std::optional<nn::Residual<P, D>>& x,

@@ -50,8 +50,8 @@ inline nn::Conv2dOptions stem(const ResNetOptions& options) {
                                                     : convolution(options.channels, options.widths.front(), 7, 2);
 }
 
-// The cost of a convolution: its multiplications for each pixel of the network's images. pixels: how many pixels it reads for
-// each of these.
+// The cost of a convolution: its multiplications for each pixel of the network's images. pixels: how many pixels the
+// convolution reads for each pixel of these images.
 inline double multiplications(const nn::Conv2dOptions& options, double pixels) {
   return static_cast<double>(options.in * options.out * options.kernel.height * options.kernel.width) * pixels /
          static_cast<double>(options.stride.height * options.stride.width);
@@ -160,7 +160,7 @@ ResNet<P, D>::ResNet(const ResNetOptions& options, const ModelContext& context)
     return fc_.forward(reshape(adaptive_avg_pool2d(x, 1), {x.shape()[0], x.shape()[3]}));
   };
   this->layers(this->layer({conv1_, bn1_}, stem).costs(detail::multiplications(detail::stem(options), 1)), blocks_,
-               this->layer({fc_}, head).costs(0));  // of one pixel of each image
+               this->layer({fc_}, head).costs(0));  // negligible: it reads one pixel of each image
 }
 
 template <typename P, typename D>

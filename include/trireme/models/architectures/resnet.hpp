@@ -25,7 +25,7 @@ struct ResNetOptions {
   };
   Block block = Block::basic;
   Stem stem = Stem::cifar;
-  std::vector<std::int64_t> widths = {64, 128, 256, 512};  // of the layers; from the second on each halves height and width
+  std::vector<std::int64_t> widths = {64, 128, 256, 512};  // of the layers; every layer but the first halves height and width
   std::vector<int> blocks = {2, 2, 2, 2};                  // of each layer
   std::int64_t channels = 3;                               // of an image
   std::int64_t classes = 10;

@@ -26,8 +26,8 @@ inline VisionTransformerOptions checked(const VisionTransformerOptions& options)
   return options;
 }
 
-// transformers truncates at -2 and 2, and so does timm except for the class token and patches. That is a hundred deviations, so
-// there is no truncation here.
+// transformers truncates at -2 and 2, and so does timm except for the class token and patches. That is a hundred standard
+// deviations, so there is no truncation here.
 inline Initializer first_weights(const VisionTransformerOptions& options) {
   return Initializer::normal(0, options.weight_deviation);
 }
@@ -76,7 +76,7 @@ VisionTransformer<P, D>::Embeddings::Embeddings(const nn::Module<P, D>& parent, 
   projection_bias = this->add_parameter("patch_embeddings.projection.bias", {width}, Initializer::constant(0));
 }
 
-// A convolution whose stride is its kernel, as a product of the patches' pixels.
+// Computes a convolution with stride = kernel as one product with the pixels of the patches.
 template <typename P, typename D>
 Variable<typename P::Compute, D> VisionTransformer<P, D>::Embeddings::patches(const Tensor<M, D>& images) const {
   const std::int64_t batch = images.dim(0), patch = options.patch_size, side = options.image_size / patch;

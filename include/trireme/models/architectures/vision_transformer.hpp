@@ -29,7 +29,7 @@ struct VisionTransformerOptions {
   double attention_dropout = 0;          // of attention weights, see nn::MultiheadAttentionOptions
   bool distilled = false;                // a second token with a head of its own: DeiT; logits are the mean of both heads
   std::vector<std::string> labels = {};  // the names of the classes, or none
-  double weight_deviation = 0.02;        // standard deviation of first weights
+  double weight_deviation = 0.02;        // standard deviation of initial weights
 
   // The sizes of DeiT's and the ViT's papers, for images of 224 x 224 in patches of 16 x 16 unless changed.
   static VisionTransformerOptions tiny() { return {.heads = 3, .width = 192, .hidden = 768}; }
@@ -39,9 +39,10 @@ struct VisionTransformerOptions {
 };
 
 // A Vision Transformer (Dosovitskiy et al. 2020, arXiv 2010.11929), or with `distilled` a DeiT (Touvron et al. 2020, arXiv
-// 2012.12877): names as in Hugging Face's ViTForImageClassification, but those of the blocks are torch.nn's. First values are
+// 2012.12877): names as in Hugging Face's ViTForImageClassification, but the blocks have torch.nn's names. Initial values are
 // those of transformers. On a tensor axis the ranks divide heads and hidden features. Its list of layers is the embedding of
-// patches, the blocks, and the norm with the head; without ModelContext::layer_costs stages have equally many blocks.
+// patches, the blocks, and the norm with the head; without ModelContext::layer_costs the blocks are divided evenly over the
+// stages.
 template <typename P, typename D = Cpu>
 class VisionTransformer : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>, nn::Residual<P, D>> {
  public:
@@ -63,7 +64,7 @@ class VisionTransformer : public nn::Staged<P, D, data::BasicImageBatch<D, typen
   }
 
  private:
-  // From images to [batch, time, width], or in a sequence-parallel model this rank's rows of that.
+  // Images -> [batch, time, width], or in a sequence-parallel model this rank's rows of this result.
   struct Embeddings : nn::Module<P, D> {
     Embeddings(const nn::Module<P, D>& parent, const VisionTransformerOptions& options);
     Variable<M, D> forward(const Tensor<M, D>& images) const;
@@ -95,7 +96,7 @@ class VisionTransformer : public nn::Staged<P, D, data::BasicImageBatch<D, typen
     nn::LayerNorm<P, D> layernorm;
   };
 
-  // The norm of the tokens that the heads read: [batch, 1 or 2, width].
+  // The tokens that the heads read, after the norm: [batch, 1 or 2, width].
   Variable<T, D> first_tokens(const nn::Residual<P, D>& x) const;
 
   VisionTransformerOptions options_;

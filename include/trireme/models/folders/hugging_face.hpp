@@ -48,7 +48,7 @@ Family family_of(const Location& path, const std::map<Family, std::string>& refu
 // support (another activation or kind of rotary positions, quantized weights, an unknown option) is an Error that names it.
 LlamaOptions llama_options(const Location& path);
 
-// The same for the family vit: a ViTForImageClassification, or a DeiTForImageClassificationWithTeacher, which has a
+// Reads the config.json of the family vit: a ViTForImageClassification, or a DeiTForImageClassificationWithTeacher, which has a
 // distillation token.
 VisionTransformerOptions vit_options(const Location& path);
 
@@ -56,15 +56,15 @@ VisionTransformerOptions vit_options(const Location& path);
 // file that does not divide pixels by 255 is an Error.
 std::optional<data::Normalization> image_normalization(const Location& folder);
 
-// How images are resized before the centre of the model's `image_size` x `image_size` pixels is cut out, from the same file. A
-// crop to another size or an unsupported way to resize is an Error. Without the file, images are resized to the model's size,
-// bilinear.
+// How images are resized before the centre of the model's `image_size` x `image_size` pixels is cut out, from
+// preprocessor_config.json. A crop to another size or an unsupported way to resize is an Error. Without the file, images are
+// resized to the model's size, bilinear.
 data::Resizing image_resizing(const Location& folder, std::int64_t image_size);
 
-// The same for the family bert, with classes if the architecture is BertForSequenceClassification.
+// Reads the config.json of the family bert, with classes if the architecture is BertForSequenceClassification.
 BertOptions bert_options(const Location& path);
 
-// The same for the families gpt2 and gpt_neox.
+// Read the config.json of the families gpt2 and gpt_neox.
 GptOptions gpt_options(const Location& path);
 GptNeoXOptions gpt_neox_options(const Location& path);
 
@@ -83,8 +83,7 @@ struct SavePretrainedOptions {
   // The folder that the model came from: its tokenizer or image processor files and its numbers of special tokens are copied,
   // if it has any. Empty: none.
   Location from = {};
-  // A folder, or a file in it, whose tokenizer is copied in place of that of `from`. Not given: that of `from`; an empty
-  // Location: none.
+  // A folder, or a file in it, with the tokenizer to copy. Not given: the tokenizer of `from`; an empty Location: none.
   std::optional<Location> tokenizer = {};
   // Content of chat_template.jinja, as tokenizers::ChatTemplate::jinja() returns it. Empty: that of the tokenizer's folder, if
   // it has one.

@@ -26,13 +26,14 @@ struct MultiheadAttentionOptions {
   // computed by masked_attention(), which is slower.
   std::int64_t window = 0;
   double dropout = 0;                                  // of attention weights, in training; the same on any number of ranks
-  std::optional<Initializer> weight_initializer = {};  // as nn::Linear's unless given; biases are then 0
+  std::optional<Initializer> weight_initializer = {};  // not given: as nn::Linear; if given, biases are 0
 };
 
 // Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself or to another one. [batch, time,
-// embed_dim] -> the same; in a sequence-parallel model this rank's rows of that. The ranks of a tensor axis divide the heads
-// and the heads of keys and values. in_proj_weight [embed_dim + 2 * width of the kv heads, embed_dim] and in_proj_bias hold the
-// projections of queries, keys and values, and have the names of torch.nn.MultiheadAttention.
+// embed_dim] -> the same shape; in a sequence-parallel model both are this rank's rows [rows, embed_dim]. The ranks of a tensor
+// axis divide the heads and the heads of keys and values. in_proj_weight [embed_dim + 2 * kv_heads * embed_dim / num_heads,
+// embed_dim] and in_proj_bias hold the projections of queries, keys and values, and have the names of
+// torch.nn.MultiheadAttention.
 template <typename P, typename D = Cpu>
 class MultiheadAttention : public Module<P, D> {
  public:
@@ -55,7 +56,7 @@ class MultiheadAttention : public Module<P, D> {
             this->name(), options.num_heads, options.embed_dim);
     const int ranks = this->tensor_axis() == nullptr ? 1 : this->tensor_axis()->size();
     require(options.num_heads % ranks == 0 && kv_heads(options) % ranks == 0,
-            "{}: {} ranks of a tensor axis can't divide {} heads and {} of keys and values; a number that divides both can",
+            "{}: {} ranks of a tensor axis can't divide {} heads and {} of keys and values; use a number that divides both",
             this->name(), ranks, options.num_heads, kv_heads(options));
     require(options.window >= 0 && options.dropout >= 0 && options.dropout < 1,
             "{}: the window is {} and dropout {}, but must be at least 0 and lie in [0, 1)", this->name(), options.window,
@@ -92,8 +93,8 @@ class MultiheadAttention : public Module<P, D> {
   }
 
   // Attention of queries from x [batch, queries, embed_dim] to keys and values from `memory` [batch, keys, embed_dim]:
-  // cross-attention, or with memory = x self-attention with a mask or a bias. It is as fast as forward(x) with padding and
-  // causal masks and a causal window only; everything else, and dropout, is computed by masked_attention(). A window extends to
+  // cross-attention, or with memory = x self-attention with a mask or a bias. With only padding masks, causal masks and a
+  // causal window, it is as fast as forward(x); masked_attention() computes everything else, and dropout. A window extends to
   // both sides, or only back if causal. Not for sequence-parallel models.
   Variable<T, D> attend(const Variable<T, D>& x, const Variable<T, D>& memory, const AttentionMask<T, D>& mask = {}) const {
     return this->named([&] {
@@ -127,7 +128,7 @@ class MultiheadAttention : public Module<P, D> {
   // The projections of queries, keys and values. The ranks of a tensor axis divide each of the three.
   Parameter<T, D, M> add_projections(std::string_view name, const MultiheadAttentionOptions& options, const Shape& shape) {
     require(options.embed_dim > 0 && options.num_kv_heads >= 0,
-            "{}: attention needs embed_dim above 0 and num_kv_heads not below, got {} and {}", this->name(), options.embed_dim,
+            "{}: attention needs embed_dim above 0 and num_kv_heads 0 or more, got {} and {}", this->name(), options.embed_dim,
             options.num_kv_heads);
     Placement placement{.shape = shape};
     if (const Collectives* axis = this->tensor_axis()) {

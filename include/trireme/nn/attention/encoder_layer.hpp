@@ -24,12 +24,12 @@ struct TransformerEncoderLayerOptions {
   double dropout = 0;  // of what attention and MLP add to the residual stream; also the default of the next two, as in torch
   std::optional<double> attention_dropout = {};        // of attention weights, see nn::MultiheadAttentionOptions
   std::optional<double> mlp_dropout = {};              // of the activations between linear1 and linear2
-  std::optional<Initializer> weight_initializer = {};  // as nn::Linear's unless given; biases are then 0
+  std::optional<Initializer> weight_initializer = {};  // not given: as nn::Linear; if given, biases are 0
 };
 
 // Bidirectional self-attention and an MLP (Vaswani et al. 2017, arXiv 1706.03762), with the parameters of
 // torch.nn.TransformerEncoderLayer. From residual stream to residual stream [batch, time, d_model]; in a sequence-parallel
-// model this rank's rows of that. The ranks of a tensor axis divide the heads and the features of the MLP.
+// model both are this rank's rows [rows, d_model]. The ranks of a tensor axis divide the heads and the features of the MLP.
 template <typename P, typename D = Cpu>
 class TransformerEncoderLayer : public Module<P, D> {
  public:

@@ -19,7 +19,7 @@ struct NewTokens {
 };
 
 // A KV cache: the keys and values of all tokens that a model has read of some sequences, so that it reads each token once. Each
-// rank of a divided model keeps those of its own layers and heads.
+// rank of a divided model keeps the keys and values of its own layers and heads.
 //
 //   nn::KeyValueCache<float> cache(1, 256);
 //   Tensor<float> logits = model.next_token_logits({{.sequence = 0, .tokens = prompt}}, cache);
@@ -35,8 +35,8 @@ class KeyValueCache {
   std::int64_t length(std::int64_t sequence) const { return lengths_[place_of(sequence)]; }  // tokens read so far
   void clear(std::int64_t sequence) { lengths_[place_of(sequence)] = 0; }
 
-  // The following functions are for models. rows_of() says where new tokens go. Error{invalid_argument} if a part is empty, two
-  // parts have the same sequence, or the tokens do not fit.
+  // The following functions are for models. rows_of() says where new tokens go. Throws Error{invalid_argument} if a part is
+  // empty, two parts have the same sequence, or the tokens do not fit.
   std::vector<ops::CachedRows> rows_of(std::span<const NewTokens> parts) const {
     std::vector<ops::CachedRows> rows;
     for (const NewTokens& part : parts) {
@@ -71,7 +71,7 @@ class KeyValueCache {
     return std::vector<std::int64_t>(static_cast<std::size_t>(sequences));
   }
   std::size_t place_of(std::int64_t sequence) const {
-    require(sequence >= 0 && sequence < sequences(), "a cache of {} sequences has none of number {}", sequences(), sequence);
+    require(sequence >= 0 && sequence < sequences(), "a cache of {} sequences has no sequence {}", sequences(), sequence);
     return static_cast<std::size_t>(sequence);
   }
 

@@ -30,9 +30,9 @@ struct RotaryAttentionOptions {
 };
 
 // Causal self-attention with rotary positions (Su et al. 2021, arXiv 2104.09864) and grouped heads of keys and values (Ainslie
-// et al. 2023, arXiv 2305.13245), as in Llama. [batch, time, width] -> the same; in a sequence-parallel model this rank's rows
-// of that. qkv_proj [(heads + 2 * kv_heads) * head_size, width] projects to queries, keys and values, in this order. The ranks
-// of a tensor axis divide the heads and the heads of keys and values.
+// et al. 2023, arXiv 2305.13245), as in Llama. [batch, time, width] -> the same shape; in a sequence-parallel model both are
+// this rank's rows [rows, width]. qkv_proj [(heads + 2 * kv_heads) * head_size, width] projects to queries, keys and values, in
+// this order. The ranks of a tensor axis divide the heads and the heads of keys and values.
 template <typename P, typename D = Cpu>
 class RotaryAttention : public Module<P, D> {
  public:
@@ -80,7 +80,7 @@ class RotaryAttention : public Module<P, D> {
     });
   }
 
-  // New tokens of a cache's sequences [1, rows, width] -> the same; without a tape.
+  // For new tokens of a cache's sequences: [1, rows, width] -> the same shape. Call it without a tape.
   Variable<T, D> forward(const Variable<T, D>& x, const LayerCache<T, D>& cache) const {
     const std::int64_t ranks = this->sequence_parallel() ? this->tensor_axis()->size() : 1;
     return o_proj.forward(
@@ -91,7 +91,7 @@ class RotaryAttention : public Module<P, D> {
  private:
   RotaryAttentionOptions checked(RotaryAttentionOptions options) const {
     require(options.heads > 0 && options.kv_heads >= 0 && options.head_size >= 0 && options.window >= 0,
-            "{}: heads is {}, kv_heads {}, head_size {} and window {}, but heads must be above 0 and the others not below",
+            "{}: heads is {}, kv_heads {}, head_size {} and window {}, but heads must be above 0 and the others 0 or more",
             this->name(), options.heads, options.kv_heads, options.head_size, options.window);
     if (options.kv_heads == 0) options.kv_heads = options.heads;
     require(options.heads % options.kv_heads == 0, "{}: {} heads of keys and values do not divide {} heads", this->name(),
@@ -105,7 +105,7 @@ class RotaryAttention : public Module<P, D> {
             options.head_size);
     const int ranks = this->tensor_axis() == nullptr ? 1 : this->tensor_axis()->size();
     require(options.kv_heads % ranks == 0,
-            "{}: {} ranks of a tensor axis can't divide {} heads of keys and values; a number that divides them can",
+            "{}: {} ranks of a tensor axis can't divide {} heads of keys and values; use a number that divides them",
             this->name(), ranks, options.kv_heads);
     return options;
   }

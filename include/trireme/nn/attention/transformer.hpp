@@ -19,13 +19,13 @@ struct TransformerOptions {
   // Dropout of attention weights in training: GPT-2's attn_pdrop. Uses masked_attention(), which is slower and holds matrices
   // of time x time.
   double attention_dropout = 0;
-  double weight_deviation = 0.02;           // standard deviation of first weights
-  double projection_deviation = 0.02;       // of first weights of the layers that write into the residual stream
+  double weight_deviation = 0.02;           // standard deviation of initial weights
+  double projection_deviation = 0.02;       // of initial weights of the layers that write into the residual stream
   Float8Scaling fp8 = Float8Scaling::none;  // of the linear layers
 };
 
-// Causal multi-head self-attention; names as in GPT-2. [batch, time, width] -> the same; in a sequence-parallel model this
-// rank's rows of that, [batch * time / ranks, width]. The ranks of a tensor axis divide the heads.
+// Causal multi-head self-attention; names as in GPT-2. [batch, time, width] -> the same shape; in a sequence-parallel model
+// both are this rank's rows, [batch * time / ranks, width]. The ranks of a tensor axis divide the heads.
 template <typename P, typename D = Cpu>
 class CausalSelfAttention : public Module<P, D> {
  public:
@@ -55,7 +55,7 @@ class CausalSelfAttention : public Module<P, D> {
     require(options.heads > 0 && options.width % options.heads == 0, "{}: {} heads do not divide a width of {}", this->name(),
             options.heads, options.width);
     const int ranks = this->tensor_axis() == nullptr ? 1 : this->tensor_axis()->size();
-    require(options.heads % ranks == 0, "{}: {} ranks of a tensor axis can't divide {} heads; a number that divides it can",
+    require(options.heads % ranks == 0, "{}: {} ranks of a tensor axis can't divide {} heads; use a number that divides them",
             this->name(), ranks, options.heads);
     heads_ = options.heads / ranks;
   }
@@ -76,7 +76,7 @@ class CausalSelfAttention : public Module<P, D> {
     });
   }
 
-  // New tokens of a cache's sequences [1, rows, width] -> the same; without a tape.
+  // For new tokens of a cache's sequences: [1, rows, width] -> the same shape. Call it without a tape.
   Variable<T, D> forward(const Variable<T, D>& x, const LayerCache<T, D>& cache) const {
     return c_proj.forward(cache.attend(c_attn.forward(x).value(), {.heads = heads_, .kv_heads = heads_}));
   }
@@ -149,8 +149,8 @@ class TransformerMlp : public Module<P, D> {
 };
 
 // A pre-norm block (Radford et al. 2019, GPT-2), from residual stream to residual stream [batch, time, width]; in a
-// sequence-parallel model this rank's rows of that. `time`: length of a sequence. forward(x, batch) takes it, and
-// document_starts if there are any, from the batch.
+// sequence-parallel model both are this rank's rows [rows, width]. `time`: length of a sequence. forward(x, batch) takes
+// `time`, and document_starts if there are any, from the batch.
 template <typename P, typename D = Cpu>
 class TransformerBlock : public Module<P, D> {
  public:

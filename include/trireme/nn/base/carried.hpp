@@ -14,7 +14,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// A batch whose rows may continue the same rows of the previous step, as data::TokenBatch.
+// A batch with rows that may continue the same rows of the previous step, such as data::TokenBatch.
 template <typename Batch>
 concept BatchOfRows = requires(const Batch& batch) {
   { batch.rows() } -> std::convertible_to<std::int64_t>;
@@ -31,9 +31,9 @@ concept BatchOfRows = requires(const Batch& batch) {
 //
 // The values have no gradient: backpropagation through time is truncated at the beginning of a step. In a step of DataParallel,
 // of() returns the values at the end of the previous step, even if a row is computed several times. Checkpoints save them; a
-// step that is aborted or skipped restores them. Each rank holds its own rows, given by ModelContext::rows. Outside of such
-// steps, and in evaluation, separate values of any rows are carried, which no checkpoint saves. Not for a StepGraph on a GPU,
-// since it records only once whether rows continue.
+// step that is aborted or skipped restores them. Each rank holds its own rows, given by ModelContext::rows. Outside of steps of
+// DataParallel, and in evaluation, separate values are carried, for any rows; checkpoints do not save them. A StepGraph on a
+// GPU can't use this class, since the graph records only once whether rows continue.
 template <typename P, typename D = Cpu>
 class Carried : public Module<P, D> {
  public:

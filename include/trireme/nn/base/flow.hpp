@@ -15,7 +15,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/device/memory.hpp"
 
-// The flow of an nn::Staged model, which goes from layer to layer: a Variable, or a struct of Variables, Tensors and vectors of
+// The flow of an nn::Staged model goes from layer to layer. It is a Variable, or a struct of Variables, Tensors and vectors of
 // these, of any element types. Such a struct lists its members in each(), and may define settled():
 //
 //   struct EncoderDecoder {
@@ -23,20 +23,20 @@
 //     std::vector<Variable<float>> skips;
 //     Tensor<std::int32_t> lengths;  // without a gradient
 //     void each(auto&& visit) { visit(encoder), visit(decoder), visit(skips), visit(lengths); }
-//     EncoderDecoder settled() const;  // optional: as it is before another stage takes it
+//     EncoderDecoder settled() const;  // optional: the flow, ready for another stage
 //   };
 //
 // Members may be undefined, and shapes may change from one micro-batch to the next.
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// A tensor of a flow, without its types.
+// A tensor of a flow, without static types.
 struct FlowPart {
   DType dtype = DType::uint8;
   Shape shape = {};
   std::shared_ptr<device::Storage> memory = {};
   std::int64_t offset = 0;     // bytes from the beginning of `memory`
-  bool with_gradient = false;  // the receiver sends one back
+  bool with_gradient = false;  // the receiver sends a gradient back
 
   std::byte* data() const { return static_cast<std::byte*>(memory->data()) + offset; }
   std::size_t bytes() const { return static_cast<std::size_t>(shape.numel()) * size_of(dtype); }
@@ -48,15 +48,15 @@ struct PackedFlow {
   std::vector<FlowPart> parts = {};
 };
 
-// Functions that take the gradients of a packed flow: give[i] takes that of the i-th part with a gradient.
+// Functions that take the gradients of a packed flow: give[i] takes the gradient of the i-th part that has one.
 using GiveGradients = std::vector<std::function<void(const FlowPart&)>>;
 
-// Tensors of this layout, not initialised, in the order of PackedFlow::parts. Error{rank_mismatch} if the numbers are not a
-// valid layout.
+// Allocates tensors of this layout, not initialised, in the order of PackedFlow::parts. Throws Error{rank_mismatch} if the
+// numbers are not a valid layout.
 std::vector<FlowPart> allocate_parts(const std::vector<std::int64_t>& layout,
                                      const std::shared_ptr<device::MemoryResource>& memory);
 
-// A part of the same type and shape in memory of its own, which is not initialised.
+// Allocates a part of the same type and shape; its memory is not initialised.
 FlowPart allocate_like(const FlowPart& part, const std::shared_ptr<device::MemoryResource>& memory);
 
 // Sends a part to another rank as elements of its type.
@@ -72,9 +72,9 @@ PackedFlow broadcast_flow(const Collectives& ranks, const PackedFlow& flow, int 
 
 namespace detail {
 
-// First number of a layout's entry. A vector of n starts with vector_of - n; its n entries follow.
+// First number of a layout's entry. A vector of n entries starts with vector_of - n; the entries follow.
 inline constexpr std::int64_t undefined_part = 0;
-inline constexpr std::int64_t defined_part = 1;  // followed by dtype, with_gradient, the number of dims and these
+inline constexpr std::int64_t defined_part = 1;  // followed by dtype, with_gradient, the number of dims and the dims
 inline constexpr std::int64_t vector_of = -1;
 
 template <typename T, typename D>
@@ -104,7 +104,7 @@ void visit_parts(Flow& flow, Visit&& visit) {
   } else {
     static_assert(
         requires { flow.each(visit); },
-        "what goes from layer to layer is a Variable, a Tensor, or a struct with each(visit) that visits such");
+        "what goes from layer to layer is a Variable, a Tensor, or a struct with each(visit) that visits these");
     flow.each(visit);
   }
 }
@@ -209,8 +209,8 @@ PackedFlow pack(Flow flow, GiveGradients* give = nullptr) {
   return packed;
 }
 
-// With `gradients`, the current tape's backward pass writes there the gradients of the parts marked with_gradient, in order.
-// Keep the vector in place until then. The entry of a part that got no gradient has no memory.
+// With `gradients`, the current tape's backward pass writes the gradients of the parts marked with_gradient to this vector, in
+// order. Keep the vector in place until then. The entry of a part that got no gradient has no memory.
 template <typename Flow>
 Flow unpack(const PackedFlow& packed, std::vector<FlowPart>* gradients = nullptr) {
   Flow flow{};

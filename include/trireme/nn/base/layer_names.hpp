@@ -3,7 +3,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/ops/recurrent/recurrent_cell.hpp"
 
-// Forward declarations of the layers, for the short names in Module. Each layer's own header defines it.
+// Forward declarations of the layers, for the short names in Module. Each layer's own header defines the layer.
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 

@@ -103,7 +103,7 @@ class ConfusionMatrix {
   void add(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& labels) {
     add(logits.value(), labels);
   }
-  ConfusionMatrix& operator+=(const ConfusionMatrix& other);  // both have the same number of classes
+  ConfusionMatrix& operator+=(const ConfusionMatrix& other);  // both must have the same number of classes
 
   int classes() const { return classes_; }
   std::int64_t count(int label, int predicted) const;
@@ -112,9 +112,9 @@ class ConfusionMatrix {
 
   Mean accuracy() const;
   double precision(int of_class) const;  // share of the rows predicting this class that have it as label
-  double recall(int of_class) const;     // share of the rows with this label that predict it
+  double recall(int of_class) const;     // share of the rows with this label that predict the class
   double f1(int of_class) const;         // harmonic mean of precision and recall
-  double iou(int of_class) const;        // share of the rows that predict it or have it as label that do both
+  double iou(int of_class) const;        // rows that both predict it and have it as label / rows that do either
   double macro_precision() const;
   double macro_recall() const;
   double macro_f1() const;

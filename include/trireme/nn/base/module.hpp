@@ -44,8 +44,8 @@ struct WriteUsingModuleModuleInTheClassOfThisPart {};
 // ::Linear there for a layer of your own with the same name. In a class template, write typename Module<P, D>::Linear or
 // nn::Linear<P, D>.
 //
-// Several threads may evaluate one model at once: forward passes without a Tape, in evaluation, of a model that lies on one
-// rank. Anything that changes the model (initialize, loading, a step, train, eval, writes to values) needs exclusive access.
+// Several threads may evaluate one model at once: forward passes without a Tape, in evaluation, if the model lies on one rank.
+// Anything that changes the model (initialize, loading, a step, train, eval, writes to values) needs exclusive access.
 template <typename P, typename D = Cpu>
 class Module {
  public:
@@ -159,7 +159,7 @@ class Module {
   }
 
   // Uses a parameter that another module has registered. If a pipeline puts the two modules on different ranks, both ranks hold
-  // it, and its gradients are summed.
+  // the parameter, and its gradients are summed.
   Parameter<T, D, M> share(const Parameter<T, D, M>& parameter) const {
     require(parameter.is_of(*model_),
             "{} can only share parameters of its own model; this one is undefined or belongs to another model", name_);
@@ -178,7 +178,8 @@ class Module {
     }
   }
 
-  // For layers that need all rows; every rank of a tensor axis computes them alike. An error in a sequence-parallel model.
+  // For layers that need all rows: every rank of a tensor axis computes such a layer alike. Throws in a sequence-parallel
+  // model.
   void require_all_rows(std::string_view layer) const {
     require(!sequence_parallel(),
             "{}: {} needs all rows, but in a sequence-parallel model each rank has only its own: turn sequence_parallel off",

@@ -24,7 +24,7 @@ namespace nn {
 //   mlp.add([](const auto& x) { return relu(x); });
 //   mlp.add<Linear>(nn::LinearOptions{.in = 32, .out = 8});
 //
-// Modules and functions take and return the compute type. Input and output of those that work in the master type, such as
+// Modules and functions take and return the compute type. The input and output of modules that work in the master type, such as
 // norms, are cast.
 template <typename P, typename D = Cpu>
 class Sequential : public Module<P, D> {

@@ -13,7 +13,7 @@
 #include "trireme/nn/base/module.hpp"
 
 // Convolutions of sequences [batch, length, channels], images [batch, height, width, channels] and volumes [batch, depth,
-// height, width, channels]. Names, weights and first values are those of torch.nn.
+// height, width, channels]. Names, weights and initial values are those of torch.nn.
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
@@ -112,7 +112,7 @@ class Convolution : public Module<P, D> {
   Arguments arguments_;
 };
 
-// [batch, length, in] -> [batch, y length, out]; weight [out, in / groups, kernel].
+// [batch, length, in] -> [batch, y_length, out]; weight [out, in / groups, kernel].
 template <typename P, typename D = Cpu>
 class Conv1d : public Convolution<P, D, Conv1dArguments> {
  public:
@@ -140,7 +140,7 @@ class ConvTranspose1d : public Convolution<P, D, ConvTranspose1dArguments> {
   }
 };
 
-// [batch, height, width, in] -> [batch, y height, y width, out]; weight [out, in / groups, kernel height, kernel width].
+// [batch, height, width, in] -> [batch, y_height, y_width, out]; weight [out, in / groups, kernel_height, kernel_width].
 template <typename P, typename D = Cpu>
 class Conv2d : public Convolution<P, D, ops::Conv2dOptions> {
  public:
@@ -154,7 +154,7 @@ class Conv2d : public Convolution<P, D, ops::Conv2dOptions> {
   }
 };
 
-// The transposed convolution; weight [in, out / groups, kernel height, kernel width].
+// The transposed convolution; weight [in, out / groups, kernel_height, kernel_width].
 template <typename P, typename D = Cpu>
 class ConvTranspose2d : public Convolution<P, D, ops::ConvTranspose2dOptions> {
  public:
@@ -168,8 +168,8 @@ class ConvTranspose2d : public Convolution<P, D, ops::ConvTranspose2dOptions> {
   }
 };
 
-// [batch, depth, height, width, in] -> [batch, y depth, y height, y width, out]; weight [out, in / groups, kernel depth, kernel
-// height, kernel width].
+// [batch, depth, height, width, in] -> [batch, y_depth, y_height, y_width, out]; weight [out, in / groups, kernel_depth,
+// kernel_height, kernel_width].
 template <typename P, typename D = Cpu>
 class Conv3d : public Convolution<P, D, Conv3dArguments> {
  public:

@@ -24,7 +24,7 @@ struct MixtureOfExpertsOptions {
   std::int64_t width = 0;
   std::int64_t count = 0;   // experts
   std::int64_t top_k = 2;   // experts that compute each token
-  std::int64_t hidden = 0;  // features of each
+  std::int64_t hidden = 0;  // features of each expert's MLP
   bool renormalise = true;  // the weights of a token's experts add up to 1; otherwise they are the router's probabilities
   // Above 0: an expert computes at most ceil(capacity_factor * top_k * time / count) tokens of a sequence. First choices come
   // before second choices, then earlier tokens before later ones. A choice beyond the capacity is dropped and adds nothing. 0:
@@ -32,14 +32,14 @@ struct MixtureOfExpertsOptions {
   double capacity_factor = 0;
   double auxiliary_loss = 0;       // factor of the loss that balances experts
   double z_loss = 0;               // factor of the loss that keeps the router's logits small
-  std::int64_t shared_hidden = 0;  // above 0: hidden features of an MLP that computes all tokens besides the experts
-  bool shared_gate = false;        // multiplies its result by sigmoid(x shared_expert_gate^T), as in Qwen2-MoE
+  std::int64_t shared_hidden = 0;  // above 0: hidden features of one more MLP, which computes all tokens
+  bool shared_gate = false;        // multiplies this MLP's result by sigmoid(x shared_expert_gate^T), as in Qwen2-MoE
   std::optional<Initializer> weight_initializer = {};
 };
 
 // The MLPs of a mixture, one after the other: gate_proj and up_proj [count * hidden, width], down_proj [count * width, hidden].
-// The ranks of a tensor axis divide the hidden features of each expert. Those of an expert axis divide the experts; tokens are
-// sent to the ranks of their experts and back (Lepikhin et al. 2020, arXiv 2006.16668).
+// The ranks of a tensor axis divide the hidden features of each expert. The ranks of an expert axis divide the experts; tokens
+// are sent to the ranks of their experts and back (Lepikhin et al. 2020, arXiv 2006.16668).
 template <typename P, typename D = Cpu>
 class Experts : public Module<P, D> {
  public:
@@ -53,7 +53,7 @@ class Experts : public Module<P, D> {
     Placement of_width{.shape = {count * width, hidden}};
     if (const Collectives* ranks = this->context().expert.get()) {
       require(count % ranks->size() == 0,
-              "{}: {} ranks of an expert axis can't divide {} experts; a number that divides them can", this->name(),
+              "{}: {} ranks of an expert axis can't divide {} experts; use a number that divides them", this->name(),
               ranks->size(), count);
       const Range own = even_part(count, *ranks);
       of_hidden.dim = of_width.dim = 0;
@@ -134,8 +134,8 @@ class Experts : public Module<P, D> {
 // master type. Only for the CPU. Names are those of Mixtral and Qwen2-MoE in transformers.
 //
 // With a tape it adds two losses to that of the step (add_loss()), each a mean over sequences, weighted by their targets:
-// - count * sum over experts of (share of tokens that chose the expert) * (its mean probability), over one sequence, so that it
-//   does not depend on ranks or micro-batches (Fedus et al. 2021, arXiv 2101.03961);
+// - count * sum over experts of (share of tokens that chose the expert) * (its mean probability), over one sequence, so that
+//   this loss does not depend on ranks or micro-batches (Fedus et al. 2021, arXiv 2101.03961);
 // - the mean square of the logits' log-sum-exp (Zoph et al. 2022, arXiv 2202.08906).
 template <typename P, typename D = Cpu>
 class MixtureOfExperts : public Module<P, D> {
@@ -168,7 +168,7 @@ class MixtureOfExperts : public Module<P, D> {
                                              .weight_initializer = options.weight_initializer});
   }
 
-  // x [batch, time, width], or this rank's rows of it -> the same. targets [batch, time], may be undefined: in the added
+  // x [batch, time, width], or this rank's rows of x -> the same shape. targets [batch, time], may be undefined: in the added
   // losses, a sequence is weighted by its number of targets that are not ignored. document_starts [batch, time]: where each
   // token's document starts in its sequence; if given, the added losses take documents as sequences, while the capacity still
   // counts per `time` tokens.
@@ -178,7 +178,7 @@ class MixtureOfExperts : public Module<P, D> {
       const Variable<T, D> own = reshape(x, {-1, options_.width});
       const Variable<T, D> all = this->sequence_parallel() ? gather_rows(own, *this->tensor_axis()) : own;
       const std::int64_t tokens = all.value().dim(0);
-      require(time > 0 && tokens % time == 0, "{}: {} tokens are no sequences of {}", this->name(), tokens, time);
+      require(time > 0 && tokens % time == 0, "{}: {} tokens are not whole sequences of {}", this->name(), tokens, time);
       const Variable<M, D> logits = linear(cast<M>(all), gate.weight.master());
       const Variable<M, D> probabilities = softmax(logits);
       const auto chosen = topk(probabilities, options_.top_k);
@@ -214,7 +214,7 @@ class MixtureOfExperts : public Module<P, D> {
     require(options.top_k > 0 && options.top_k <= options.count,
             "{}: top_k is {} of {} experts, but must lie between 1 and their number", this->name(), options.top_k,
             options.count);
-    require(std::isfinite(options.capacity_factor), "{}: the capacity_factor {} is no number", this->name(),
+    require(std::isfinite(options.capacity_factor), "{}: capacity_factor is {}, but must be finite", this->name(),
             options.capacity_factor);
     require(options.capacity_factor >= 0 && options.auxiliary_loss >= 0 && options.z_loss >= 0 && options.shared_hidden >= 0,
             "{}: capacity_factor, auxiliary_loss, z_loss and shared_hidden are not below 0, got {}, {}, {} and {}",

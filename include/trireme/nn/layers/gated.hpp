@@ -16,7 +16,7 @@ struct PReluOptions {
   double slope = 0.25;        // initial value
 };
 
-// relu(x) + weight * min(x, 0), weight [channels] of x[..., channels] or [1]; torch.nn.PReLU.
+// relu(x) + weight * min(x, 0), as torch.nn.PReLU; x[..., channels], weight [channels] or [1].
 template <typename P, typename D = Cpu>
 class PRelu : public Module<P, D> {
  public:
@@ -43,11 +43,11 @@ struct GatedMlpOptions {
   Gate gate = Gate::swiglu;
   bool bias = false;
   bool adaptable = true;                               // may get a LoRA adapter
-  std::optional<Initializer> weight_initializer = {};  // as nn::Linear's unless given; biases are then 0
+  std::optional<Initializer> weight_initializer = {};  // not given: as nn::Linear; if given, biases are 0
 };
 
-// down(gate(gate_proj(x)) * up_proj(x)) (Shazeer 2020, arXiv 2002.05202), with the names of Llama; [..., width] -> the same.
-// The ranks of a tensor axis divide the hidden features.
+// down(gate(gate_proj(x)) * up_proj(x)) (Shazeer 2020, arXiv 2002.05202), with the names of Llama; [..., width] -> the same
+// shape. The ranks of a tensor axis divide the hidden features.
 template <typename P, typename D = Cpu>
 class GatedMlp : public Module<P, D> {
  public:

@@ -31,7 +31,7 @@ struct LinearOptions {
   // Products of 8-bit operands (float8_linear); requires MixedBfloat16 and a layer that is not split. Without a tape, a number
   // of rows that is not a multiple of 16, as when generating text, is multiplied in bfloat16.
   Float8Scaling fp8 = Float8Scaling::none;
-  int fp8_amax_history = 16;  // calls that delayed scaling looks back
+  int fp8_amax_history = 16;  // number of calls that delayed scaling looks back
   // Sizes of the parts of the outputs, e.g. queries, keys, values; a column split divides each part.
   std::vector<std::int64_t> packed = {};
   // Names of the packed parts for LoRA's targets, if each part has its own adapter. Empty: the layer has one adapter, under its
@@ -42,7 +42,7 @@ struct LinearOptions {
   std::optional<Initializer> bias_initializer = {};    // likewise
 };
 
-// y = x weight^T + bias; weight [out, in], bias [out]. Where it is split, weight and bias hold this rank's part.
+// y = x weight^T + bias; weight [out, in], bias [out]. If the layer is split, weight and bias hold this rank's part.
 template <typename P, typename D = Cpu>
 class Linear : public Module<P, D> {
  public:
@@ -164,7 +164,7 @@ class Linear : public Module<P, D> {
   TensorSplit split_;
   Float8Scaling fp8_;
   std::shared_ptr<LoraAdapter<P, D>> adapter_;  // shared, not unique: a copied layer then gives Module's error message
-  Buffer<M, D> amaxes_of_x_;                    // these three: with delayed scaling only
+  Buffer<M, D> amaxes_of_x_;                    // these three buffers: only with delayed scaling
   Buffer<M, D> amaxes_of_weight_;
   Buffer<M, D> amaxes_of_dy_;
 };
@@ -174,7 +174,7 @@ struct LayerNormOptions {
   double epsilon = 1e-5;
 };
 
-// Over the last dim; weight and bias [width]. In mixed precision it normalises float and returns the compute type.
+// Layer norm over the last dim; weight and bias [width]. In mixed precision it normalises float and returns the compute type.
 template <typename P, typename D = Cpu>
 class LayerNorm : public Module<P, D> {
  public:
@@ -219,7 +219,7 @@ struct RmsNormOptions {
   double epsilon = 1e-6;
 };
 
-// Over the last dim; weight [width]. In mixed precision it normalises float and returns the compute type.
+// RMS norm over the last dim; weight [width]. In mixed precision it normalises float and returns the compute type.
 template <typename P, typename D = Cpu>
 class RmsNorm : public Module<P, D> {
  public:
@@ -258,7 +258,7 @@ struct EmbeddingOptions {
   bool split = false;  // the ranks of a tensor axis divide the rows; no padding_idx then
 };
 
-// A table of vectors; weight [rows, width]. Where it is split, weight holds this rank's rows.
+// A table of vectors; weight [rows, width]. If the table is split, weight holds this rank's rows.
 template <typename P, typename D = Cpu>
 class Embedding : public Module<P, D> {
  public:
@@ -304,10 +304,10 @@ class Embedding : public Module<P, D> {
   std::optional<std::int32_t> padding_idx_;  // 0 or more
 };
 
-// Dropout whose random numbers are named after this module: any number of ranks drops the same elements, and a second call in
-// the same micro-batch drops others. Its tape needs TapeOptions. Evaluation, or a forward pass without a tape, drops nothing.
-// Dim 0 holds one sample after the other, each with equally many rows; in a sequence-parallel model, this rank's rows. Not for
-// use between a column-parallel and a row-parallel layer, where features are divided.
+// Dropout whose random numbers are named after this module: the same elements are dropped on any number of ranks, and a second
+// call in the same micro-batch drops others. Its tape needs TapeOptions. Evaluation, or a forward pass without a tape, drops
+// nothing. Dim 0 holds one sample after the other, each with the same number of rows; in a sequence-parallel model x holds this
+// rank's rows. Not for use between a column-parallel and a row-parallel layer, where features are divided.
 template <typename P, typename D = Cpu>
 class Dropout : public Module<P, D> {
  public:

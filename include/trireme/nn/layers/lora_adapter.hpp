@@ -44,10 +44,10 @@ struct LoraLayer {
   }
 };
 
-// The adapter of a linear layer, see LoraOptions, under the layer's own name. The parts of a packed layer that are targets have
-// an A and a B each, one below the other: lora_A.weight [parts * rank, in] and lora_B.weight [outputs of these parts, rank]. In
-// training, all parts read the input with the same elements dropped. Ranks divide B if the layer is column-parallel, and A if
-// it is row-parallel; all ranks hold the whole of the other one.
+// The adapter of a linear layer, see LoraOptions, under the layer's own name. Each part of a packed layer that is a target has
+// its own A and B. They lie one below the other in lora_A.weight [parts * rank, in] and lora_B.weight [outputs, rank], with the
+// outputs of these parts. In training, all parts read the input with the same elements dropped. Ranks divide B if the layer is
+// column-parallel, and A if it is row-parallel; all ranks hold the whole of the other one.
 template <typename P, typename D = Cpu>
 class LoraAdapter : public Module<P, D> {
  public:
@@ -61,7 +61,7 @@ class LoraAdapter : public Module<P, D> {
         dropout_(options.dropout),
         scale_(options.scale()) {
     require(dropout_ == 0 || !this->sequence_parallel(),
-            "{}: in a sequence-parallel model LoRA drops nothing out: its dropout must be 0, not {}", this->name(), dropout_);
+            "{}: in a sequence-parallel model LoRA has no dropout: its dropout must be 0, not {}", this->name(), dropout_);
     Placement of_a{.shape = {layer.num_targets() * options.rank, layer.in}};
     if (split_ == TensorSplit::row) {
       of_a.dim = 1;

@@ -25,7 +25,7 @@ Tensor<std::int32_t, D> positions_of(const Tensor<std::int32_t, D>& tokens, cons
 }  // namespace detail
 
 // The sum of the embeddings of tokens [batch, time] and of their positions: [batch, time, width], or in a sequence-parallel
-// model this rank's rows of that. Positions count from the start of each token's document, given by document_starts [batch,
+// model this rank's rows of this sum. Positions count from the start of each token's document, given by document_starts [batch,
 // time]; if that is undefined, from the start of the sequence.
 template <typename P, typename D>
 Variable<typename P::Master, D> embed_tokens(const Embedding<P, D>& of_tokens, const Embedding<P, D>& of_positions,
@@ -90,8 +90,8 @@ struct TokenLogitsOptions {
   Initializer initializer = Initializer::normal(0, 0.02);
 };
 
-// The last layer of a language model: states [batch, time, width] -> logits [batch, time, vocabulary], of which a rank of a
-// tensor axis has its part. Its weight is that of an embedding (tied) or its own.
+// The last layer of a language model: states [batch, time, width] -> logits [batch, time, vocabulary]; on a tensor axis each
+// rank gets its part of the vocabulary. Its weight is that of an embedding (tied) or its own.
 template <typename P, typename D = Cpu>
 class TokenLogits : public Module<P, D> {
  public:

@@ -75,7 +75,7 @@ struct WeightNormConv1dOptions {
   bool bias = true;
 };
 
-// [batch, length, in] -> [batch, y length, out].
+// [batch, length, in] -> [batch, y_length, out].
 template <typename P, typename D = Cpu>
 class WeightNormConv1d : public WeightNormParameters<P, D> {
  public:
@@ -95,10 +95,10 @@ class WeightNormConv1d : public WeightNormParameters<P, D> {
   Conv1dArguments arguments_;
 };
 
-// weight divided by its largest singular value as a matrix [out, ...] (Miyato et al. 2018, arXiv 1802.05957), which is
-// estimated by one power iteration from weight_u. Each forward pass in training keeps the new weight_u, so the estimate
-// improves; evaluation makes the iteration but does not keep its result. weight_u starts as ones; torch.nn.utils.spectral_norm
-// draws it at random.
+// weight divided by the largest singular value of the matrix [out, ...] (Miyato et al. 2018, arXiv 1802.05957). One power
+// iteration from weight_u estimates this value. Each forward pass in training keeps the new weight_u, so the estimate improves;
+// evaluation also iterates, but does not keep the result. weight_u starts as ones; torch.nn.utils.spectral_norm draws it at
+// random.
 template <typename P, typename D = Cpu>
 class SpectralNormParameters : public Module<P, D> {
  public:
@@ -160,7 +160,7 @@ struct SpectralNormConv2dOptions {
   bool bias = true;
 };
 
-// [batch, height, width, in] -> [batch, y height, y width, out].
+// [batch, height, width, in] -> [batch, y_height, y_width, out].
 template <typename P, typename D = Cpu>
 class SpectralNormConv2d : public SpectralNormParameters<P, D> {
  public:

@@ -42,7 +42,7 @@ struct RecurrentState {
   }
 };
 
-// torch.nn.LSTM and torch.nn.GRU with batch_first: the same names, shapes, gates and first values. In mixed precision, input,
+// torch.nn.LSTM and torch.nn.GRU with batch_first: the same names, shapes, gates and initial values. In mixed precision, input,
 // computation and output are float32.
 template <typename P, ops::RecurrentCell kind, typename D = Cpu>
 class Recurrent : public Module<P, D> {

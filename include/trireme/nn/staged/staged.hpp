@@ -50,7 +50,7 @@ struct StagedLayer {
 };
 
 // Cuts the list into the stages of the model's context and leaves each rank of the pipeline axis the parameters and buffers of
-// its own stages. Error{invalid_argument} if a parameter or buffer belongs to no layer, or the number of costs is wrong.
+// its own stages. Throws Error{invalid_argument} if a parameter or buffer belongs to no layer, or the number of costs is wrong.
 // Returns the layers of each stage.
 std::vector<Range> divide_model(Model& model, const std::vector<StagedLayer>& layers);
 
@@ -115,7 +115,7 @@ class FunctionLayer {
   F function_;
 };
 
-// A layer that is a module, held by reference, since the model holds it. Other layers are held by value.
+// A layer that is a module, held by reference, since the model owns it. Other layers are held by value.
 template <typename L>
 class ModuleLayer {
  public:
@@ -213,9 +213,9 @@ auto chain(const L&... layers) {
 //   step.backward(net, batches);  // parallel::Step, on one rank or in a pipeline
 //
 // All ranks construct all layers; a rank has memory for parameters and buffers of its own stages only. A layer's parameters are
-// those of its modules and the modules within them, and those that these share() with others. A parameter of two stages is held
-// by both, and its gradients are summed. A module may be in several layers; each draws its own random numbers. A module with
-// buffers is an error if its layers lie on several ranks.
+// those of its modules and the modules within them, and parameters that these modules share() with others. Two stages that use
+// one parameter both hold it, and its gradients are summed. A module may be in several layers; each draws its own random
+// numbers. A module with buffers is an error if its layers lie on several ranks.
 //
 // Flow: what goes from layer to layer, see flow.hpp. Output: what the last layer returns.
 template <typename P, typename D, typename Batch, typename Flow = Variable<typename P::Master, D>,
@@ -265,7 +265,7 @@ class Staged : public Module<P, D> {
   std::optional<Flow> before_last_layer(const Batch& batch) const {
     return before_last_layer_by([&](const Range& layers, const Flow& x) { return run_layers(layers, x, batch); });
   }
-  // The same for layers that compute in another way: run(layers, x) returns the output of these consecutive layers.
+  // before_last_layer() for layers that compute in another way: run(layers, x) returns the output of these consecutive layers.
   template <typename Run>
   std::optional<Flow> before_last_layer_by(const Run& run) const {
     require(!stages_.empty(), "a model of stages has no layers: its constructor calls layers()");
@@ -297,7 +297,7 @@ class Staged : public Module<P, D> {
   // layer({modules}, function); a ModuleList counts as one layer for each module. The first layer has forward(batch), the
   // others forward(flow) or forward(flow, batch). Each returns a flow, the last one the output. Stages are cut by
   // ModelContext::layer_costs. Without these, a layer's cost is that of layer(...).costs(), or the cost() of its modules, or
-  // the sizes of the matrices that they multiply by.
+  // the sizes of the matrices that its modules multiply by.
   template <typename First, typename... Rest>
   void layers(const First& first, const Rest&... rest) {
     require(stages_.empty(), "layers() of a model is called once");

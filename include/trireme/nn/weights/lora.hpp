@@ -10,8 +10,9 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// Merges the adapters into the weights and skips the adapters from then on: the model computes the same, as fast as one without
-// adapters. Afterwards it can't be trained, and its adapters can't be saved. An Error if there are no adapters.
+// Merges the adapters into the weights and skips the adapters from then on: the model computes the same results, as fast as a
+// model without adapters. Afterwards the model can't be trained, and its adapters can't be saved. Throws Error if there are no
+// adapters.
 void merge_adapter(Model& model);
 
 // Whether a parameter of this name is an adapter's A or B.

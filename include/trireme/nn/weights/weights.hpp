@@ -36,7 +36,7 @@ TRIREME_EXPORT void load_weights(Model& model, const Location& path);
 template <typename T>
 TRIREME_EXPORT void save_weights(Model& model, const Location& path, const SafetensorsMetadata& metadata = {});
 
-// One of several models in a file, such as the two of a GAN. The prefix is put before its names in the file.
+// One of several models in a file, such as the two models of a GAN. The prefix is put before the model's names in the file.
 struct PrefixedModel {
   std::string prefix;
   Model& model;

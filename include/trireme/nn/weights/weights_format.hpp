@@ -30,7 +30,7 @@ struct RepeatedTensor {
 // How a file's format differs from the model's parameters.
 struct WeightsFormat {
   bool (*stored_transposed)(std::string_view parameter) = [](std::string_view) { return false; };
-  bool (*passed_over)(std::string_view tensor) = [](std::string_view) { return false; };  // not a parameter: ignored
+  bool (*passed_over)(std::string_view tensor) = [](std::string_view) { return false; };  // true: not a parameter, ignored
   std::string_view optional_prefix = {};                         // the file's names may lack this prefix
   std::string (*older_name)(std::string_view tensor) = nullptr;  // the name that older files use
   std::vector<RepeatedTensor> repeated = {};                     // a file that holds both tensors must have equal values

@@ -25,7 +25,7 @@ class Exchange;
 class [[nodiscard]] HookTask {
  public:
   struct promise_type {
-    Exchange* exchange = nullptr;  // the one that it awaits
+    Exchange* exchange = nullptr;  // the one that the coroutine awaits
 
     HookTask get_return_object() { return HookTask(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
@@ -85,7 +85,7 @@ struct NamedTensor {
 };
 
 // The gradients of a bucket that a hook reduces, and collectives between the ranks that reduce it. co_await each collective
-// right where you call it. Buffers must live until it is done: make them local variables of the coroutine.
+// right where you call it. Buffers must live until the collective is done: make them local variables of the coroutine.
 class GradientBucket {
  public:
   struct Place {
@@ -134,7 +134,7 @@ class GradientBucket {
   template <typename T>
   Exchange all_to_all(const std::vector<T>& parts, std::vector<T>& received) const {
     const std::size_t count = parts.size() / ranks();
-    require(parts.size() == count * ranks(), "{}: {} elements are no equal parts for {} ranks", place_.name, parts.size(),
+    require(parts.size() == count * ranks(), "{}: {} elements can't be divided among {} ranks", place_.name, parts.size(),
             size());
     received.resize(parts.size());
     return Exchange([this, &parts, &received, count](const Group& group, std::vector<Pending>& pending) {

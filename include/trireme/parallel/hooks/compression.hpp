@@ -15,7 +15,7 @@ namespace parallel {
 
 // Between whom compressed gradients are exchanged.
 enum class CompressionBetween : std::uint8_t {
-  nodes,  // the ranks of a node sum their gradients uncompressed; each then compresses the sum of some of the parameters
+  nodes,  // the ranks of a node sum their gradients uncompressed; each rank then compresses the sums of some parameters
   ranks,  // every rank compresses its own gradients
 };
 
@@ -26,12 +26,12 @@ using HookFactory = std::function<std::shared_ptr<CommunicationHook>()>;
 struct CompressionOptions {
   HookFactory hook = {};
   std::int64_t start = 0;      // steps before this one are not compressed
-  bool only_if_faster = true;  // compresses only if a trial at the first such step was faster; false: no trial
+  bool only_if_faster = true;  // compresses only if a trial at the first step allowed by `start` was faster; false: no trial
   CompressionBetween between = CompressionBetween::nodes;
 };
 
-// Whether gradients are compressed, as decided at the first step that may be. The seconds are for reducing one step's
-// gradients, without overlap, on the slowest rank; 0 if there was no trial.
+// Whether gradients are compressed, as decided at the first step that may be compressed. The seconds are for reducing one
+// step's gradients, without overlap, on the slowest rank; 0 if there was no trial.
 struct CompressionDecision {
   bool on = false;
   double dense_seconds = 0;       // predicted from measured reductions without compression
@@ -51,18 +51,18 @@ HookFactory int8_hook();
 // 2017, arXiv 1704.05021). Parameters of fewer than `dense_below` elements are sent whole.
 struct TopKOptions {
   double ratio = 0.01;                                       // the share of elements that is sent: above 0, at most 1
-  std::int64_t warmup_steps = 0;                             // steps with each ratio of `warmup`, before `ratio`
+  std::int64_t warmup_steps = 0;                             // number of steps with each ratio of `warmup`, before `ratio`
   std::vector<double> warmup = {0.25, 0.063, 0.015, 0.004};  // never below `ratio` (Lin et al. 2017, arXiv 1712.01887)
-  double momentum = 0;                                       // momentum before the selection (same paper); train with SGD
-                                                             // without momentum then
+  double momentum = 0;                                       // momentum before the selection (same paper); if above 0,
+                                                             // train with SGD without momentum
   std::int64_t dense_below = 1024;
 };
 HookFactory top_k_hook(const TopKOptions& options = {});
 
-// Sends a gradient matrix as the product of two matrices with `rank` columns, found by one step of power iteration from the
-// last step's; the error is added to the next step's gradient (Vogels et al. 2019, arXiv 1905.13727). A gradient with more than
-// two dims is split into leading dims (rows) and the others (columns) so that rows + columns is smallest. Gradients that would
-// not shrink to half are sent whole. Ranks hold the same bits if they compute with the same instruction set.
+// Sends a gradient matrix as the product of two matrices with `rank` columns, found by one power iteration that starts from the
+// last step's matrices; the error is added to the next step's gradient (Vogels et al. 2019, arXiv 1905.13727). A gradient with
+// more than two dims is split into leading dims (rows) and the others (columns) so that rows + columns is smallest. Gradients
+// that would not shrink to half are sent whole. Ranks hold the same bits if they compute with the same instruction set.
 struct PowerSgdOptions {
   int rank = 4;
   std::uint64_t seed = 1;  // of the matrices with which the first step's iteration starts

@@ -27,7 +27,7 @@ struct PipelineTimeline {
   double seconds = 0;                             // of the step
 
   double idle_seconds(int rank) const;
-  double bubble() const;  // the share of all ranks' time that they wait, in [0, 1]
+  double bubble() const;  // the share of waiting in the time of all ranks, in [0, 1]
 };
 
 // Simulates a schedule. `stages` has the times of each stage; a message arrives `transfer_seconds` after it was sent, and

@@ -28,7 +28,7 @@ struct Bucket {
 BucketCuts cut_by_cap(std::span<const std::int64_t> gradient_bytes, std::int64_t cap, std::int64_t first_cap);
 
 // The time of a bucket's reduction: latency + bytes x seconds_per_byte. Buckets are reduced one after the other. Inside a node
-// the computing cores do it, which stops the computation; between nodes it overlaps the computation.
+// the computing cores do the reduction, which stops the computation; between nodes the reduction overlaps the computation.
 struct ReductionCost {
   double latency_seconds = 0;
   double seconds_per_byte = 0;
@@ -53,7 +53,7 @@ struct ReadyGradient {
 // The seconds that the reductions add to the backward pass, which ends with the last gradient.
 double exposed_seconds(const BucketCuts& cuts, std::span<const ReadyGradient> gradients, const ReductionCost& cost);
 
-// The cuts with the least exposed seconds; of equal ones those with the fewest buckets. Dynamic programming over the first
+// The cuts with the least exposed seconds; among equal cuts, those with the fewest buckets. Dynamic programming over the first
 // gradient of the last bucket, O(n^2); exact if gradients become final in the order of the store.
 BucketCuts solve_buckets(std::span<const ReadyGradient> gradients, const ReductionCost& cost);
 

@@ -47,16 +47,16 @@ class OpenStep {
   // the largest share on all ranks, so that each sample has the same weight in the sum.
   virtual std::int64_t weighed(std::int64_t targets) const = 0;
 
-  // Both once for every micro-batch; listen() before its forward pass, in a pipeline before its backward pass.
+  // Call both once for every micro-batch: listen() before its forward pass, or in a pipeline before its backward pass.
   virtual void listen(Tape& tape) = 0;
   virtual void add(MicroBatchLoss loss, std::int64_t nominal_targets) = 0;
   virtual void add_of_stage(MicroBatchLoss loss) = 0;  // losses that layers of an earlier stage add
 
-  virtual void check(const StagePasses& passes) const = 0;  // before they run
+  virtual void check(const StagePasses& passes) const = 0;  // before run_stages()
   virtual void run_stages(StagePasses& passes) = 0;         // all micro-batches in a pipeline
 
   virtual void ask(const StepRequests& requests) = 0;
-  virtual const StepSummary& finish() = 0;                            // once; see Step::finish
+  virtual const StepSummary& finish() = 0;                            // call it once; see Step::finish
   virtual const StepSummary* summary() const = 0;                     // null before finish()
   virtual void check(const optim::UpdateOptions& options) const = 0;  // before finish()
   virtual bool update(optim::AnyOptimizer& optimizer,

@@ -16,7 +16,7 @@ namespace parallel {
 struct StagePass {
   std::unique_ptr<Tape> tape = {};
   nn::PackedFlow input = {};                       // until forward() takes it
-  std::vector<nn::FlowPart> input_gradients = {};  // of the parts with a gradient, in order; without memory if none arose
+  std::vector<nn::FlowPart> input_gradients = {};  // of the parts with a gradient, in order; no memory if there is no gradient
   nn::PackedFlow output = {};                      // until it is sent; empty on the last stage
   nn::GiveGradients give = {};                     // passes gradients to the output's parts that have one
   std::function<void()> backward = {};             // on the last stage: the backward pass from the loss

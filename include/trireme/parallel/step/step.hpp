@@ -32,16 +32,17 @@ namespace parallel {
 //   step.update(optimizer, {.learning_rate = rate(number), .clip_norm = 1});
 //
 // Gradients are reduced while backward() runs. A step that ends without update(), also by an exception, is undone: gradients
-// are cleared and buffers restored; only what a communication hook has sent stays. All ranks must give a step up at the same
-// place: if one does so alone, the job fails because the ranks' calls differ, or a later comparison finds that the replicas do.
-// In a pipeline a failed backward() ends the job, since messages between the stages are still under way.
+// are cleared and buffers restored; only what a communication hook has already sent is not undone. All ranks must give a step
+// up at the same place: if only some ranks do so, the job fails because the ranks' calls differ, or a later comparison finds
+// that the replicas differ. In a pipeline a failed backward() ends the job, since messages between the stages are still under
+// way.
 //
 // update() sets these metrics in monitor::Registry::current(), with the prefix ParallelOptions::metrics_prefix: the gauges
 // loss, gradient_norm, learning_rate, loss_scale (float16), step_seconds (since begin()) and exposed_communication_seconds; the
 // counters targets, sent_bytes (by this rank to other nodes) and skipped_steps. This takes no communication. Steps of a
 // StepGraph set none.
 //
-// Steps of different models nest: the discriminator may take its step inside the loss of the generator. Each model's
+// Steps of different models can nest: the discriminator may take its step inside the loss of the generator. Each model's
 // DataParallel needs a group of its own (Group::split). The outer loss must use the inner model only after the inner step,
 // which changes its parameters: a gradient for a parameter that was updated since its use is an error. Frozen parameters are
 // not checked for this.
@@ -58,7 +59,7 @@ class [[nodiscard]] Step {
   // first number is enough. loss() returns a Loss, or a Variable of one element, which counts as one target.
   //
   // If batch norm is synchronised, the model must be in training mode on all ranks or in evaluation mode on all; otherwise all
-  // ranks throw an Error{rank_mismatch} that names them.
+  // ranks throw an Error{rank_mismatch} that names the ranks.
   template <typename Batch, std::invocable F>
   void backward(const Batch& batch, const F& loss) {
     if constexpr (gives_loss<F>()) {
@@ -79,7 +80,7 @@ class [[nodiscard]] Step {
   // Runs all micro-batches of this rank, as a loader gives them. Each is copied to the model's device, see data::brought_to.
   // The model is a list of layers (nn::Staged), or has forward(batch) and loss(output, batch). A model of one stage runs the
   // micro-batches one after the other, each as backward(batch, loss). A pipeline runs them by ParallelOptions::schedule:
-  // `batches` must have as many as begin() was given, the same on all ranks of the pipeline axis.
+  // `batches` must have as many micro-batches as begin() was given, the same on all ranks of the pipeline axis.
   template <typename Net, std::ranges::input_range Batches>
   void backward(Net& model, const Batches& batches) {
     using D = typename Net::Device;
