@@ -18,7 +18,7 @@ struct Folder {
   onnx::ExportOptions options;
 };
 
-// Changes the first values. Norms, biases and running statistics are constants otherwise, which would hide that two are
+// Changes the initial values. Norms, biases and running statistics are constants otherwise, which would hide that two are
 // exchanged.
 inline void disturb(Model& model) {
   FlatStore& store = model.store();

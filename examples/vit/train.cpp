@@ -69,7 +69,7 @@ data::Normalization normalization_for(const VitRecipe& recipe, const data::Image
 }
 
 void note_differences(trainer::Run& run, const nn::LoadedWeights& loaded) {
-  if (!loaded.missing.empty()) run.note(fmt::format("not in --init, first values: {}", fmt::join(loaded.missing, ", ")));
+  if (!loaded.missing.empty()) run.note(fmt::format("not in --init, initial values: {}", fmt::join(loaded.missing, ", ")));
   if (!loaded.unexpected.empty()) run.note(fmt::format("in --init alone, left out: {}", fmt::join(loaded.unexpected, ", ")));
 }
 

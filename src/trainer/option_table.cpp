@@ -83,7 +83,7 @@ constexpr auto training_rows = std::to_array<RunRow>({
          }},
     {.name = "seed",
      .value = [](Options& o) -> Value { return &o.seed; },
-     .text = "of first values, the order of the data, and dropout",
+     .text = "of initial values, the order of the data, and dropout",
      .setting = "seed"},
     {.value = [](Options& o) -> Value {
        return Words{.shown = [&o] { return std::string(o.learning_rate ? "a function of the step" : "warmup and cosine"); },

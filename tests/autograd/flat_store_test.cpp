@@ -47,7 +47,7 @@ TEST_CASE("parameters lie in reverse registration order at 64-byte boundaries, f
   CHECK(reinterpret_cast<std::uintptr_t>(store.values<float>(first).data()) % 64 == 0);
 }
 
-TEST_CASE("first values depend on seed and name alone") {
+TEST_CASE("initial values depend on seed and name alone") {
   FlatStore small(DType::float32);
   const int alone = small.add("layer.weight", {40, 30}, Initializer::normal(0.5, 2));
   FlatStore large(DType::float32);

@@ -156,7 +156,7 @@ TEST_CASE("a part of a parameter has the values of that part of the whole") {
   }
 }
 
-TEST_CASE("a store that was not initialized is found out for every kind of first values") {
+TEST_CASE("a store that was not initialized is found out for every kind of initial values") {
   for (const auto& initializer : {Initializer::orthogonal(), Initializer::xavier_uniform(), Initializer::truncated_normal()}) {
     FlatStore store(DType::float32);
     store.add("layer.weight", {2, 2}, initializer);

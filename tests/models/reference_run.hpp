@@ -43,7 +43,7 @@ std::unique_ptr<optim::Optimizer<P>> make_optimizer(const nlohmann::json& hyper,
 optim::LearningRate make_schedule(const nlohmann::json& hyper);
 double clip_norm_of(const nlohmann::json& hyper);  // 0: the run does not clip
 
-// The first values and the batches of a run: "<folder>/init" and "<folder>/batches" of the fixture "<folder>/<run>".
+// The initial values and the batches of a run: "<folder>/init" and "<folder>/batches" of the fixture "<folder>/<run>".
 Fixture init_of(const Fixture& run);
 Fixture batches_of(const Fixture& run);
 

@@ -170,7 +170,7 @@ TEST_CASE("images are normalised as the folder says") {
   CHECK_THROWS_WITH(with(R"({"rescale_factor": 1})"), ContainsSubstring("rescale_factor"));
 }
 
-TEST_CASE("first values of a vision transformer are those of transformers") {
+TEST_CASE("initial values of a vision transformer are those of transformers") {
   models::VisionTransformer<Float32> model({.layers = 1, .heads = 4, .width = 256, .hidden = 512, .image_size = 32});
   model.initialize();
   FlatStore& store = model.store();

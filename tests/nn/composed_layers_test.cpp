@@ -228,7 +228,7 @@ TEST_CASE("ranks of a tensor axis drop the shares that one rank drops, and a seq
   });
 }
 
-TEST_CASE("layers of sequences and volumes have torch's names, shapes and first values") {
+TEST_CASE("layers of sequences and volumes have torch's names, shapes and initial values") {
   struct Net : nn::Module<Float64> {
     nn::Conv1d<Float64> down{*this, "down", {.in = 4, .out = 6, .kernel = 3, .stride = 2, .groups = 2}};
     nn::ConvTranspose1d<Float64> up{*this, "up", {.in = 6, .out = 4, .kernel = 4, .stride = 2, .groups = 2, .bias = false}};

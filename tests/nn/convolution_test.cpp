@@ -28,7 +28,7 @@ double largest(const Tensor<double>& tensor) {
 
 }  // namespace
 
-TEST_CASE("convolution layers have torch's shapes and first values") {
+TEST_CASE("convolution layers have torch's shapes and initial values") {
   Images model;
   CHECK(model.down.weight.info().name == "down.weight");
   CHECK(model.down.weight.info().shape == Shape{4, 1, 3, 3});

@@ -142,7 +142,7 @@ TEST_CASE("a module initializes itself and what lies within it, with the values 
   CHECK(values_of(model.store(), "") == values_of(whole.store(), ""));
 }
 
-TEST_CASE("the seed of first values is the context's unless another is given") {
+TEST_CASE("the seed of initial values is the context's unless another is given") {
   struct Net : nn::Module<Float32> {
     using nn::Module<Float32>::Module;
     nn::Linear<Float32> fc{*this, "fc", {.in = 3, .out = 4}};
@@ -363,7 +363,7 @@ TEST_CASE("gradients of a GPT's parameters, tied embedding and dropout included"
                                                    {.tape = {.seed = 9, .step = 1}}));
 }
 
-TEST_CASE("a GPT's names are those of GPT-2, and its first values do not depend on its depth") {
+TEST_CASE("a GPT's names are those of GPT-2, and its initial values do not depend on its depth") {
   models::Gpt<Float32> model({.layers = 2, .heads = 2, .width = 8, .block = 6, .vocabulary = 11});
   CHECK(model.store().find("transformer.h.1.attn.c_attn.weight") >= 0);
   CHECK(model.store().find("transformer.h.0.mlp.c_proj.bias") >= 0);

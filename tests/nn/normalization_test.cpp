@@ -29,7 +29,7 @@ struct Block : nn::Module<P> {
 
 }  // namespace
 
-TEST_CASE("norms have parameters and buffers with torch's names and first values") {
+TEST_CASE("norms have parameters and buffers with torch's names and initial values") {
   Block<Float64> model;
   model.initialize({.seed = 1});
   auto& buffers = model.store().buffers();
