@@ -84,7 +84,8 @@ int main(int argc, char** argv) {
   // As many bytes as the tokens, and as the three tensors of the rows, from memory that is in no cache.
   std::vector<std::int32_t> from(static_cast<std::size_t>(3 * num_batches) * count, 1), into(3 * count), tokens(1024);
 
-  std::vector<double> documents, rows_read, copied, copied_rows;
+  const data::Loader shuffled(*rows, {.batch = {.batch_size = batch}});
+  std::vector<double> documents, rows_read, copied, copied_rows, shuffled_rows;
   for (int round = -2; round < options.rounds; ++round) {
     const double of_documents = seconds_of([&] {
       for (std::int64_t document = 0; document < shards.size(); ++document) {
@@ -104,6 +105,9 @@ int main(int argc, char** argv) {
         rows->collate(indices, 0);
       }
     });
+    const double of_shuffled = seconds_of([&] {
+      for (std::int64_t at = 0; at < num_batches; ++at) shuffled.load(round < 0 ? at : round * num_batches + at);
+    });
     const double of_row_copies = seconds_of([&] {
       for (std::int64_t at = 0; at < num_batches; ++at) {
         std::memcpy(into.data(), from.data() + static_cast<std::size_t>(at) * into.size(), into.size() * sizeof(std::int32_t));
@@ -115,6 +119,7 @@ int main(int argc, char** argv) {
     rows_read.push_back(of_rows / static_cast<double>(num_batches * batch * options.length) * 1e9);
     copied.push_back(of_documents / static_cast<double>(shards.num_tokens()) * 1e9);
     copied_rows.push_back(of_row_copies / of_rows);
+    shuffled_rows.push_back(of_row_copies / of_shuffled);
   }
   const double resume = seconds_of_resume();
   std::filesystem::remove_all(folder);
@@ -122,10 +127,12 @@ int main(int argc, char** argv) {
              median(documents));
   fmt::print("rows       {:6.2f} ns a token, {:.2f} of the speed of copying 12 bytes a token; {:.1f} % padding\n",
              median(rows_read), median(copied_rows), 100 * rows->padding());
+  fmt::print("shuffled   in blocks of neighbours: {:.2f} of the speed of copying 12 bytes a token\n", median(shuffled_rows));
   fmt::print("opening    {:6.1f} ms for {} documents: lengths are read, rows are packed\n", 1e3 * opening, shards.size());
   fmt::print("resume     {:6.1f} ms to the first batch, 1.02e9 samples into a mixture of 3 parts\n", 1e3 * resume);
   write_json(options.json, {{"documents", median(documents)},
                             {"rows", median(copied_rows)},
+                            {"shuffled_rows", median(shuffled_rows)},
                             {"opening_ms_per_million", 1e3 * opening / static_cast<double>(shards.size()) * 1e6},
                             {"resume_ms", 1e3 * resume}});
   return 0;

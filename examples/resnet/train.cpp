@@ -9,8 +9,10 @@ namespace {
 template <typename Model>
 void train_model(trainer::Run& run, const ResNetRecipe& recipe, const data::Images& images, Model& model) {
   train_classifier(
-      run, recipe, recipe.model, images, data::normalization_of(images.training), model,
-      [&] { nn::load_weights<float>(model, recipe.init); }, [&] { nn::save_weights<float>(model, recipe.save); });
+      run, recipe, recipe.model, images,
+      are_archives(recipe.data) ? usual_normalization(images.training.shape().channels)
+                                : data::normalization_of(images.training),
+      model, [&] { nn::load_weights<float>(model, recipe.init); }, [&] { nn::save_weights<float>(model, recipe.save); });
 }
 
 }  // namespace
@@ -18,7 +20,10 @@ void train_model(trainer::Run& run, const ResNetRecipe& recipe, const data::Imag
 template <typename P, typename D>
 void train(trainer::Run& run, const ResNetRecipe& recipe) {
   recipe.check_save(run);
-  const data::Images images = read_on_all(run, [&] { return data::read_images(recipe.data, recipe.test_data); });
+  const data::Images images = read_on_all(run, [&] {
+    if (!are_archives(recipe.data)) return data::read_images(recipe.data, recipe.test_data);
+    return read_archives(recipe, recipe.image_size, 3, {.shorter = recipe.image_size});
+  });
   recipe.describe_data(run, data::content_of(images.training));
   const data::ImageShape& shape = images.training.shape();
   const std::int64_t classes = images.training.classes();

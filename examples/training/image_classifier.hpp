@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "training/image_archives.hpp"
 #include "training/image_recipe.hpp"
 #include "trireme/data/images/normalized_images.hpp"
 #include "trireme/data/images/read_images.hpp"
@@ -32,8 +33,11 @@ void train_classifier(trireme::trainer::Run& run, const ImageRecipe& recipe, con
   using namespace trireme;
   using D = typename Model::Device;
   model.label_smoothing = recipe.label_smoothing;
-  const data::ImageLoader loader(images.training,
-                                 {.batch = run.batch(), .normalization = normalization, .augmentation = recipe.augmentation});
+  // Images of archives are decoded: a thread does it while a step computes.
+  const data::Prefetching loader(
+      data::ImageLoader(images.training,
+                        {.batch = run.batch(), .normalization = normalization, .augmentation = recipe.augmentation}),
+      {.threads = are_archives(recipe.data) ? 1 : 0});
   recipe.load_weights(run, load);
   const auto optimizer = optim::make_optimizer<typename Model::Precision, D>(recipe.optimizer, model, recipe.optimizer_options);
   run.add(model, *optimizer);

@@ -1,9 +1,18 @@
 #include "training/image_recipe.hpp"
 
+#include "training/image_archives.hpp"
 #include "trireme/core/error.hpp"
 
 using namespace trireme;
 using trainer::Differs;
+
+void ImageRecipe::add_archives(trainer::CommandLine& line) {
+  line.add("classes", classes, "of tar archives, whose labels lie below; other data have their own");
+  line.after_parsing([this] {
+    require(classes >= 0 && classes <= most_width, "--classes {} does not lie in [1, {}]", classes, most_width);
+    require(classes == 0 || are_archives(data), "--classes is for tar archives, and {} is other data", data);
+  });
+}
 
 void ImageRecipe::add_test_images(trainer::CommandLine& line) {
   line.add("test_data", test_data, "the same for the test images; not given: those in the folder of --data", Differs::allowed);

@@ -8,6 +8,8 @@
 // The options of the trainers of image classifiers in addition to those of Recipe.
 struct ImageRecipe : Recipe {
   std::string test_data;
+  std::int64_t image_size = 0;  // pixels to which images are resized, where the data or the model leave it open
+  std::int64_t classes = 0;     // of tar archives
   double label_smoothing = 0;
   trireme::data::Augmentation augmentation = {};
 
@@ -17,6 +19,8 @@ struct ImageRecipe : Recipe {
   int rand_augment_magnitude = default_magnitude;
   double random_erasing = 0;
 
+  // Adds the number of classes of tar archives.
+  void add_archives(trireme::trainer::CommandLine& line);
   // Adds the options of test images.
   void add_test_images(trireme::trainer::CommandLine& line);
   // Adds the options of the loss and of augmentation. Call it after the model's options are added.

@@ -21,14 +21,26 @@ struct NamedImages {
   std::vector<std::string> class_names;  // empty if the data have no names
 };
 
+// As the model of --init was trained, if there is one.
+data::Resizing resizing_for(const VitRecipe& recipe, std::int64_t size) {
+  return recipe.init.empty() ? data::Resizing() : models::image_resizing(recipe.init, size);
+}
+
 NamedImages read(const VitRecipe& recipe) {
+  if (are_archives(recipe.data)) {
+    const models::VisionTransformerOptions options = model_options(recipe, recipe.image_size);
+    const data::Resizing resizing =
+        recipe.init.empty() ? data::Resizing{.shorter = options.image_size} : resizing_for(recipe, options.image_size);
+    return {.images = read_archives(recipe, options.image_size, options.channels, resizing), .class_names = {}};
+  }
   if (!data::has_class_folders(recipe.data)) {
-    require(recipe.image_size == 0, "--image-size is for a folder that has a folder for each class; {} is none", recipe.data);
+    require(recipe.image_size == 0,
+            "--image-size is for tar archives and for a folder that has a folder for each class; {} is neither", recipe.data);
     return {.images = data::read_images(recipe.data, recipe.test_data), .class_names = {}};
   }
   const models::VisionTransformerOptions options = model_options(recipe, recipe.image_size);
   data::ImageFolderOptions of_folder{.height = options.image_size, .width = options.image_size, .channels = options.channels};
-  if (!recipe.init.empty()) of_folder.resizing = models::image_resizing(recipe.init, options.image_size);
+  of_folder.resizing = resizing_for(recipe, options.image_size);
   data::ImageFolder training = data::read_image_folder(recipe.data, of_folder);
   if (training.class_names != options.labels && std::ranges::is_permutation(training.class_names, options.labels)) {
     of_folder.classes = options.labels;  // the order in which the model's head has them
@@ -65,7 +77,8 @@ models::VisionTransformerOptions options_for(const VitRecipe& recipe, const Name
 // The normalization with which the model of --init was trained.
 data::Normalization normalization_for(const VitRecipe& recipe, const data::ImageDataset& training) {
   const auto known = recipe.init.empty() ? std::nullopt : models::image_normalization(recipe.init);
-  return known ? *known : data::normalization_of(training);
+  if (known) return *known;
+  return are_archives(recipe.data) ? usual_normalization(training.shape().channels) : data::normalization_of(training);
 }
 
 void note_differences(trainer::Run& run, const nn::LoadedWeights& loaded) {

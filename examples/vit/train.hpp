@@ -9,7 +9,6 @@
 // The options of train_vit in addition to those of a run.
 struct VitRecipe : ImageRecipe {
   std::string model;            // a folder, or a name of model_sizes(); empty: --init's
-  std::int64_t image_size = 0;  // to which images in folders are resized; 0: the model's
   std::int64_t patch_size = 0;  // of a model by name; 0: depends on the size of the images
   bool allow_missing = false;
 

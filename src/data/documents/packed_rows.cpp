@@ -66,19 +66,25 @@ class PackedRows::Packing {
  private:
   struct Remembered {
     std::int64_t stretch = -1;
+    std::uint64_t last_use = 0;
     std::shared_ptr<const PackedPieces> rows;
   };
 
   std::shared_ptr<const PackedPieces> rows_of(std::int64_t stretch) const {
-    Remembered& place = remembered_[static_cast<std::size_t>(stretch) % kept_stretches];
+    const auto find = [&] {
+      const auto found = std::ranges::find(remembered_, stretch, &Remembered::stretch);
+      if (found != remembered_.end()) found->last_use = ++uses_;
+      return found == remembered_.end() ? nullptr : found->rows;
+    };
     {
       const std::scoped_lock lock(mutex_);
-      if (place.stretch == stretch) return place.rows;
+      if (auto rows = find()) return rows;
     }
-    auto rows = std::make_shared<const PackedPieces>(pack(stretch, nullptr));
+    auto packed = std::make_shared<const PackedPieces>(pack(stretch, nullptr));
     const std::scoped_lock lock(mutex_);
-    place = {stretch, rows};
-    return rows;
+    if (auto rows = find()) return rows;  // another thread has packed it meanwhile
+    *std::ranges::min_element(remembered_, {}, &Remembered::last_use) = {stretch, ++uses_, packed};
+    return packed;
   }
 
   PackedPieces pack(std::int64_t stretch, std::int64_t* cut_tokens) const {
@@ -116,6 +122,7 @@ class PackedRows::Packing {
   std::int64_t num_cut_tokens_ = 0;
   std::int64_t num_tokens_ = 0;  // in rows
   mutable std::mutex mutex_;
+  mutable std::uint64_t uses_ = 0;
   mutable std::array<Remembered, kept_stretches> remembered_;
 };
 
