@@ -63,10 +63,9 @@ Options model_options(const VitRecipe& recipe, std::int64_t image_size) {
 void VitRecipe::add_to(trainer::CommandLine& line) {
   optimizer_options = {
       .learning_rate = 5e-4, .weight_decay = 0.05, .beta1 = 0.9, .beta2 = 0.999, .decay = optim::Decay::matrices};
-  Recipe::add_to(
-      line,
-      "a folder with MNIST's files, a file or folder in CIFAR-10's binary format (data_batch_*.bin), a folder with "
-      "one of PNG and JPEG files for each class, or tar archives as train-{000..099}.tar");
+  Recipe::add_to(line,
+                 "a folder with MNIST's files, a file or folder in CIFAR-10's binary format (data_batch_*.bin), a folder with "
+                 "one of PNG and JPEG files for each class, or tar archives as train-{000..099}.tar");
   add_archives(line);
   add_validation(line);
   add_test_images(line);
@@ -74,7 +73,8 @@ void VitRecipe::add_to(trainer::CommandLine& line) {
   line.add("model", model,
            fmt::format("{}; or a folder of transformers, whose config.json says the sizes; not given: --init's",
                        fmt::join(names_of_sizes(), ", ")));
-  line.add("image_size", image_size, "pixels to which images of tar archives, and of a folder for each class, are resized; 0: the model's");
+  line.add("image_size", image_size,
+           "pixels to which images of tar archives, and of a folder for each class, are resized; 0: the model's");
   line.add("patch_size", patch_size, "of a model by name; 0: 4 of images below 64 pixels, else 16");
   line.add("allow_missing", allow_missing,
            "keep the initial values of tensors that --init lacks or has in another shape: a new head", Differs::allowed);
