@@ -36,6 +36,12 @@ if(NOT JPEG_FOUND)
   message(STATUS "libjpeg was not found: JPEG images cannot be read; install libjpeg-dev")
 endif()
 
+find_package(WebP)
+set(TRIREME_HAS_WEBP ${WebP_FOUND})
+if(NOT WebP_FOUND)
+  message(STATUS "libwebp was not found: WebP images cannot be read; install libwebp-dev")
+endif()
+
 find_package(PCRE2)
 set(TRIREME_HAS_PCRE2 ${PCRE2_FOUND})
 if(NOT PCRE2_FOUND)

@@ -20,18 +20,16 @@ struct PictureFormat {
 };
 constexpr PictureFormat png_format{"\x89PNG\r\n\x1a\n"sv, "PNG"sv};
 constexpr PictureFormat jpeg_format{"\xff\xd8\xff"sv, "JPEG"sv};
-constexpr std::array other_formats = {PictureFormat{"GIF8"sv, "GIF"sv},
-                                      PictureFormat{"RIFF"sv, "WebP"sv},
-                                      PictureFormat{"BM"sv, "BMP"sv},
-                                      PictureFormat{"II*\0"sv, "TIFF"sv},
-                                      PictureFormat{"MM\0*"sv, "TIFF"sv},
-                                      PictureFormat{"\0\0\1\0"sv, "ICO"sv},
-                                      PictureFormat{"\0\0\0\x0cjP"sv, "JPEG 2000"sv}};
+constexpr std::array other_formats = {PictureFormat{"GIF8"sv, "GIF"sv},     PictureFormat{"BM"sv, "BMP"sv},
+                                      PictureFormat{"II*\0"sv, "TIFF"sv},   PictureFormat{"MM\0*"sv, "TIFF"sv},
+                                      PictureFormat{"\0\0\1\0"sv, "ICO"sv}, PictureFormat{"\0\0\0\x0cjP"sv, "JPEG 2000"sv}};
 
 Picture decode_as(std::span<const std::uint8_t> bytes, const Location& path, bool numbers, const ReductionRule& reduction_of) {
   const std::string_view begin(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 16));
   if (begin.starts_with(png_format.begin)) return decode_png(bytes, path, numbers);
   if (begin.starts_with(jpeg_format.begin)) return decode_jpeg(bytes, path, reduction_of);
+  if (begin.starts_with("RIFF") && begin.substr(std::min<std::size_t>(begin.size(), 8)).starts_with("WEBP"))
+    return decode_webp(bytes, path);
   const auto other =
       std::ranges::find_if(other_formats, [&](const PictureFormat& one) { return begin.starts_with(one.begin); });
   throw Error({.code = ErrorCode::corrupt_file,
@@ -39,7 +37,7 @@ Picture decode_as(std::span<const std::uint8_t> bytes, const Location& path, boo
                           : other != other_formats.end() ? fmt::format("the file is a {} image", other->name)
                                                          : "the file is no image",
                .path = path.string(),
-               .wanted = "PNG or JPEG",
+               .wanted = "PNG, JPEG or WebP",
                .hint = "convert it, or move it out of the folder"});
 }
 

@@ -15,9 +15,9 @@ namespace trireme::data {
 // Larger images are refused, since a decoder allocates the pixels that a header claims before it can find them missing.
 inline constexpr std::int64_t most_pixels = 178'956'970;  // PIL's limit
 
-// Decodes a PNG or JPEG file, recognized by its content, to 8 bits per channel without alpha: one channel for grey, otherwise
-// red, green, blue. With `numbers`, returns palette indices in one channel, and grey pixels as they are stored. `path` is used
-// in errors: Error{corrupt_file}, and Error{not_available} in a build without the library.
+// Decodes a PNG, JPEG or WebP file, recognized by its content, to 8 bits per channel without alpha: one channel for grey,
+// otherwise red, green, blue. With `numbers`, returns palette indices in one channel, and grey pixels as they are stored.
+// `path` is used in errors: Error{corrupt_file}, and Error{not_available} in a build without the library.
 Picture decode_picture(std::span<const std::uint8_t> bytes, const Location& path, bool numbers = false);
 
 // Asked with the extents of a JPEG image before its pixels are read: how many times smaller they may be, 1, 2, 4 or 8. libjpeg
@@ -26,6 +26,7 @@ using ReductionRule = std::function<int(const ImageShape&)>;
 Picture decode_reduced(std::span<const std::uint8_t> bytes, const Location& path, const ReductionRule& reduction_of);
 
 Picture decode_png(std::span<const std::uint8_t> bytes, const Location& path, bool numbers);
+Picture decode_webp(std::span<const std::uint8_t> bytes, const Location& path);
 Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path, const ReductionRule& reduction_of);
 
 // An Error where there are no pixels or more than most_pixels.

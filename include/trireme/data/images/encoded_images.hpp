@@ -14,7 +14,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// An image as a file holds it, PNG or JPEG, and its class.
+// An image as a file holds it, PNG, JPEG or WebP, and its class.
 struct EncodedImage {
   std::span<const std::byte> bytes = {};
   std::shared_ptr<const std::byte> memory = {};  // keeps the bytes

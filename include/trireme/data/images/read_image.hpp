@@ -34,7 +34,7 @@ struct ImageOptions {
   bool numbers = false;
 };
 
-// Reads a PNG or JPEG file:
+// Reads a PNG, JPEG or WebP file:
 //
 //   const data::Picture photo = data::read_image("photo.jpg", {.height = 256, .width = 256, .channels = 3});
 //   const data::Picture mask = data::read_image(

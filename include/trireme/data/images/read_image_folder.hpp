@@ -41,9 +41,9 @@ struct ImageFolder {
 // Names that begin with a dot and files beside the class folders are skipped. Links are followed; a broken link, or a link to a
 // folder that it lies in, throws Error{io}.
 //
-// Files are PNG or JPEG, recognized by their content. Colours are converted as by PIL's convert(): grey to RGB and RGB to grey;
-// palettes become colours, alpha is dropped, 16 bits are cut to the upper 8. EXIF orientation is ignored. Images are resized as
-// by PIL's resize() with NEAREST, BILINEAR or BICUBIC. All threads of this rank read.
+// Files are PNG, JPEG or WebP, recognized by their content. Colours are converted as by PIL's convert(): grey to RGB and RGB to
+// grey; palettes become colours, alpha is dropped, 16 bits are cut to the upper 8. EXIF orientation is ignored. Images are
+// resized as by PIL's resize() with NEAREST, BILINEAR or BICUBIC. All threads of this rank read.
 //
 // Throws Error{corrupt_file} with the path for an image that is damaged, has more than 178,956,970 pixels or is CMYK, for a
 // file that is not an image, and for a class without images; Error{not_available} for a file whose library, libpng or libjpeg,

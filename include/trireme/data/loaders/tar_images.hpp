@@ -12,8 +12,8 @@ namespace data {
 
 struct TarImageOptions {
   EncodedImageOptions images = {};
-  std::vector<std::string> image_fields = {"jpg", "jpeg", "png"};  // an image is the first of these that its sample has
-  std::string label_field = "cls";                                 // a whole number as text
+  std::vector<std::string> image_fields = {"jpg", "jpeg", "png", "webp"};  // an image is the first of these that its sample has
+  std::string label_field = "cls";                                         // a whole number as text
   std::string label_key = {};  // where it is given, label_field holds a JSON object, and this of it is the number
 };
 
