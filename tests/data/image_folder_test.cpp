@@ -112,7 +112,7 @@ TEST_CASE("folders and files that hold no images are refused by name") {
            {"GIF89a....", "is a GIF image"}, {"", "is empty"}, {"text", "is no image"}, {"RIFF....WAVE", "is no image"}}) {
     write_bytes(path / "cat" / "2.png", tests::Bytes(content.begin(), content.end()));
     CHECK_THAT(error_of(path, small),
-               ContainsSubstring(what) && ContainsSubstring("cat/2.png") && ContainsSubstring("PNG or JPEG"));
+               ContainsSubstring(what) && ContainsSubstring("cat/2.png") && ContainsSubstring("PNG, JPEG or WebP"));
   }
   fs::remove(path / "cat" / "2.png");
   CHECK_THAT(error_of(path, {}), ContainsSubstring("set .height and .width"));
