@@ -18,11 +18,11 @@ struct TextLine {
   std::string_view text;
   std::shared_ptr<const std::byte> memory;  // keeps the text
   Location file;
-  std::uint64_t byte;  // of the file, where it begins
+  std::uint64_t byte;  // the offset in the file where the line begins
 };
 
 struct JsonLinesOptions {
-  int workers = 0;  // threads that look through files at first; 0: all of this rank
+  int workers = 0;  // threads that index the files; 0: all threads of this rank
 };
 
 // The lines of files that need not fit into memory, as a dataset for Loader: JSON lines, or lines of any text.
@@ -30,11 +30,12 @@ struct JsonLinesOptions {
 //   const data::JsonLines lines(data::locations_of("part-{00..31}.jsonl"));
 //   const std::string article = data::text_of(lines.at(12'345'678), "text");
 //
-// Blank lines, a carriage return at the end of a line and a mark of UTF-8 are passed over. Files are looked through once for
-// where lines begin. write_index() keeps that beside each, in x.jsonl.index, as TarShards does. In memory a line takes one
-// byte. Files of this machine are mapped; of others at() reads up to 8 lines by one request. Threads may call at().
+// Blank lines, a carriage return at the end of a line and a UTF-8 mark are skipped. The constructor reads each file once to
+// find the beginnings of lines. write_index() saves them beside the file, in x.jsonl.index, as TarShards does. A line takes one
+// byte of memory. Local files are mapped; from other files at() reads up to 8 lines with one request. Several threads may call
+// at().
 //
-// Throws Error{corrupt_file} for a file that is packed.
+// Throws Error{corrupt_file} for a compressed file.
 class JsonLines {
  public:
   explicit JsonLines(std::vector<Location> files, const JsonLinesOptions& options = {});
@@ -43,9 +44,10 @@ class JsonLines {
   TextLine at(std::int64_t index) const;
   const std::vector<Location>& files() const;
 
-  void write_index() const;  // of each file that has none that is used
+  void write_index() const;  // for each file that has no valid index
 
-  friend std::string content_of(const JsonLines& lines);  // of digests of sizes, beginnings and ends, and where lines begin
+  // A text that identifies the content, from the files' sizes, beginnings and ends and the beginnings of lines.
+  friend std::string content_of(const JsonLines& lines);
 
  private:
   struct State;
@@ -53,7 +55,7 @@ class JsonLines {
 };
 std::string content_of(const JsonLines& lines);
 
-// The text that a line's JSON object has under this key. Error{corrupt_file} names file and line where it has none.
+// The text under this key of a line's JSON object. Throws Error{corrupt_file} with file and line if there is none.
 std::string text_of(const TextLine& line, std::string_view key);
 
 }  // namespace data

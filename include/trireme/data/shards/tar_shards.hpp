@@ -14,45 +14,46 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// What one file of a sample holds.
+// A file of a sample.
 struct TarField {
-  std::string extension;  // in small letters: "jpg", "seg.png"
+  std::string extension;  // in lower case, for example "jpg" or "seg.png"
   std::span<const std::byte> bytes = {};
 
   std::string_view text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
 
-// Neighbouring files of an archive that have a key in common.
+// Files of an archive that follow each other and have the same key.
 struct TarSample {
   std::string key;                               // "train/0001"
-  std::vector<TarField> fields = {};             // in the archive's order
-  std::shared_ptr<const std::byte> memory = {};  // keeps their bytes, which copies of the sample share
+  std::vector<TarField> fields = {};             // in the order of the archive
+  std::shared_ptr<const std::byte> memory = {};  // keeps the bytes; copies of the sample share them
   Location shard = {};
 
-  const TarField* find(std::string_view extension) const;  // null where there is none
+  const TarField* find(std::string_view extension) const;  // null if there is none
   const TarField& at(std::string_view extension) const;    // throws Error{corrupt_file}
 };
 
 struct TarOptions {
-  int workers = 0;  // threads that look through shards at first; 0: all of this rank
+  int workers = 0;  // threads that index the shards; 0: all threads of this rank
 };
 
-// Samples in archives of tar, as WebDataset has them: a dataset for Loader that need not fit into memory.
+// Samples in tar archives, in WebDataset's format: a dataset for Loader that need not fit into memory.
 //
 //   const data::TarShards shards(data::locations_of("train-{000..099}.tar"));
 //   const data::TarSample sample = shards.at(12'345);
 //   sample.at("jpg").bytes, sample.at("cls").text()
 //
-// A file's key goes up to the first dot after the last slash, the rest is its extension. Neighbours with the same key are a
-// sample, of one shard. Passed over are files without an extension, hidden ones, names below __meta__ and the like, folders
-// and devices. A link that would be a file of a sample is an Error: what it leads to is not followed.
+// A file's key ends at the first dot after the last slash; the rest is its extension. Files of one shard that follow each other
+// and have the same key are a sample. Files without an extension, hidden files, names below __meta__ and the like, folders and
+// devices are skipped. Links are not followed: a link that would be a file of a sample is an Error.
 //
-// Shards are looked through once for where samples lie. write_index() keeps that beside each, in x.tar.index, which is used
-// where it is of this very shard: size, beginning and end are compared. In memory a sample takes 8 bytes. Files of this machine
-// are mapped, a sample's bytes are theirs; of others at() reads the sample by one request. Threads may call at().
+// The constructor reads each shard's headers once. write_index() saves the places of samples beside the shard, in x.tar.index.
+// An index is used if the shard's size, beginning and end are those of the index. A sample takes 8 bytes of memory. Local
+// shards are mapped, and a sample's bytes are not copied; from other shards at() reads a sample with one request. Several
+// threads may call at().
 //
-// Throws Error{corrupt_file} with the shard and the byte for damaged archives, two files of a sample with one extension, names
-// that lead outside (../x, /x), files with holes, and archives that are packed.
+// Throws Error{corrupt_file} with the shard and the offset for damaged archives, a sample with two files of one extension,
+// names that lead outside of the archive (../x, /x), sparse files, and compressed archives.
 class TarShards {
  public:
   explicit TarShards(std::vector<Location> shards, const TarOptions& options = {});
@@ -61,9 +62,10 @@ class TarShards {
   TarSample at(std::int64_t index) const;
   const std::vector<Location>& shards() const;
 
-  void write_index() const;  // of each shard that has none that is used
+  void write_index() const;  // for each shard that has no valid index
 
-  friend std::string content_of(const TarShards& shards);  // of digests of sizes, beginnings and ends, and where samples lie
+  // A text that identifies the content, from the shards' sizes, beginnings and ends and the places of samples.
+  friend std::string content_of(const TarShards& shards);
 
  private:
   struct State;
