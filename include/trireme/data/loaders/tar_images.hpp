@@ -12,9 +12,9 @@ namespace data {
 
 struct TarImageOptions {
   EncodedImageOptions images = {};
-  std::vector<std::string> image_fields = {"jpg", "jpeg", "png", "webp"};  // an image is the first of these that its sample has
+  std::vector<std::string> image_fields = {"jpg", "jpeg", "png", "webp"};  // the first of these that a sample has is its image
   std::string label_field = "cls";                                         // a whole number as text
-  std::string label_key = {};  // where it is given, label_field holds a JSON object, and this of it is the number
+  std::string label_key = {};  // if given, label_field is a JSON object, and this key has the number
 };
 
 // The images of tar archives, each decoded when it is read:
@@ -24,7 +24,7 @@ struct TarImageOptions {
 //   const data::ImageLoader loader(images, {.batch = run.batch(),
 //                                           .augmentation = {.random_resized_crop = data::RandomResizedCrop{}}});
 //
-// A sample without image or label is an Error{corrupt_file} with its archive and key, where it is read.
+// Reading a sample without an image or label throws Error{corrupt_file} with its archive and key.
 ImageDataset tar_images(TarShards shards, TarImageOptions options);
 
 }  // namespace data

@@ -13,7 +13,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Rows of an array, one behind the other.
+// Rows of an array.
 template <typename T>
 struct ArrayBatch {
   Tensor<T> x;  // [batch, ...]
@@ -29,9 +29,9 @@ struct ArrayBatch {
 //   spectra.at(7)  // [3, 512]
 //   const data::Loader loader(spectra, run.batch());  // batches of x [batch, 3, 512]
 //
-// Elements become T as by read_npy(). A file of this machine is mapped, of others a row is read by one request. Throws what
-// read_npy() throws, the error of an element where its row is read; and Error{corrupt_file} for an array whose first dim
-// changes from element to element (fortran_order), since its rows do not lie together. T: as of read_npy().
+// Elements are converted to T as by read_npy(), with the same T. Local files are mapped; from other files a row is read with
+// one request. Throws the errors of read_npy(); that of an element is thrown when its row is read. Throws Error{corrupt_file}
+// for an array in column-major order (fortran_order), because its rows are not contiguous.
 template <typename T>
 class TRIREME_EXPORT NpyRows {
  public:
@@ -42,7 +42,8 @@ class TRIREME_EXPORT NpyRows {
   Tensor<T> at(std::int64_t index) const;
   ArrayBatch<T> collate(std::span<const std::int64_t> indices, std::int64_t first_sample) const;
 
-  // Of a file of this machine a digest of all bytes, which is kept for large files; of others their place and size.
+  // A text that identifies the content: a digest of all bytes of a local file, cached for large files; location and size of
+  // others.
   std::string content() const;
 
  private:
