@@ -206,6 +206,20 @@ TEST_CASE("a large object comes in parts, and is there when it is closed") {
   files->rename(location, "s3://other/copied");  // in three pieces
   CHECK(server.objects() == std::map<std::string, std::string>{{"other/copied", content}});
 
+  server.http().set_script(
+      [](const ServedRequest& request) { return request.parameter("partNumber") == "3" ? Fault::status_500 : Fault::none; });
+  {
+    const auto broken = files->replace(location);
+    broken->write(std::as_bytes(std::span(content)));
+    const std::string more = random_bytes(5 * mebibyte);
+    broken->write(std::as_bytes(std::span(more)));  // sends the third part
+    CHECK_THROWS_AS(broken->sync(), Error);
+    CHECK_THROWS_WITH(broken->close(), ContainsSubstring("a part of it failed"));
+  }
+  server.http().set_script({});
+  CHECK(server.objects().size() == 1);
+  CHECK(server.uploads() == 0);
+
   const auto late = files->create(location);
   late->write(std::as_bytes(std::span(content)));
   create_object(*files, location, "first");

@@ -63,18 +63,28 @@ void S3Output::reserve(std::uint64_t bytes) {
 }
 
 void S3Output::write(std::span<const std::byte> bytes) {
+  is_whole_ = false;
   while (!bytes.empty()) {
     if (part_.size() == part_bytes_) send_part();
     const std::size_t count = std::min(bytes.size(), part_bytes_ - part_.size());
     part_.insert(part_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(count));
     bytes = bytes.subspan(count);
   }
+  is_whole_ = true;
 }
 
-void S3Output::sync() { await_parts(0); }
+void S3Output::sync() {
+  is_whole_ = false;
+  await_parts(0);
+  is_whole_ = true;
+}
 
 void S3Output::close() {
   if (is_closed_) return;
+  if (!is_whole_) {
+    throw Error(
+        {.code = ErrorCode::io, .message = "the object is not written: a part of it failed", .path = location_.string()});
+  }
   if (upload_.empty()) {
     put_whole();
   } else {
@@ -102,8 +112,7 @@ void S3Output::send_part() {
   if (upload_.empty()) begin();
   await_parts(static_cast<std::size_t>(client_->options().remote.connections) - 1);
   const std::size_t index = tags_.size() + under_way_.size();
-  const auto send = [client = client_, location = location_, place = place_, upload = upload_, index,
-                     bytes = std::move(part_)] {
+  auto send = [client = client_, location = location_, place = place_, upload = upload_, index, bytes = std::move(part_)] {
     const S3Call call{
         .method = "PUT", .query = {{"partNumber", part_query_number(index)}, {"uploadId", upload}}, .body = bytes};
     std::string tag(client->send_well(location, no_write, place, call).head.field("etag"));
@@ -112,7 +121,7 @@ void S3Output::send_part() {
     }
     return tag;
   };
-  under_way_.push_back(std::async(std::launch::async, send));
+  under_way_.push_back(std::async(std::launch::async, std::move(send)));
   part_ = {};
   if (!is_reserved_ && (index + 1) % parts_of_a_size == 0) part_bytes_ *= 2;
 }

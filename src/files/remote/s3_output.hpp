@@ -40,6 +40,7 @@ class S3Output final : public OutputFile {
   S3Place place_;
   bool is_first_;
   bool is_closed_ = false;
+  bool is_whole_ = true;  // no part of what was written has failed
   bool is_reserved_ = false;
   std::string mark_;  // by which an object is known as this one
   std::size_t part_bytes_;
