@@ -39,10 +39,12 @@ class TokenShards {
   std::int64_t num_tokens() const noexcept { return num_tokens_; }
   std::int64_t num_shards() const noexcept { return std::ssize(shards_); }
   const Location& file_of(std::int64_t document) const;
+  std::int64_t number_in_file(std::int64_t document) const;  // from 0
 
   // A document's tokens. Ends that do not ascend throw Error{corrupt_file}.
   std::int64_t length_of(std::int64_t document) const;
   std::int32_t source_of(std::int64_t document) const;  // 0 where the shard names no sources
+  bool has_sources() const noexcept;                    // whether a shard names them
   // The document's tokens [begin, begin + into.size()). Those that are not there throw Error.
   void read(std::int64_t document, std::int64_t begin, std::span<std::int32_t> into) const;
   std::vector<std::int32_t> at(std::int64_t document) const;  // all of them
@@ -54,12 +56,16 @@ class TokenShards {
   // The metadata that all files agree on: a key of which two files have different values, or one has none, is not there.
   const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
 
+  // Of all tokens. Reads those of shards alone whose metadata do not have the "largest_token".
+  std::int64_t largest_token() const;
+
   // Throws Error{corrupt_file} where a token is not below `size`. Reads the tokens of shards alone whose metadata do not have
   // the "largest_token", as those of write_token_shard() do.
   void check_vocabulary(std::int64_t size) const;
 
-  // Checks what opening does not: all ends, that no document is empty, and that no token is above `largest`, where it is given.
-  // Throws Error{corrupt_file} for the first fault, with the file and the document's place in it.
+  // Checks what opening does not: all ends, that no document is empty, that no token is above `largest`, where it is given, and
+  // that the largest token and the digest are those of the metadata, if write_token_shard() made these. Throws
+  // Error{corrupt_file} for the first fault, with the file and the document's place in it.
   void verify(std::optional<std::int64_t> largest = std::nullopt) const;
 
  private:
