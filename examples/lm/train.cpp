@@ -100,7 +100,7 @@ Shards shards_of(trainer::Run& run, const LmRecipe& recipe, std::int64_t vocabul
   const data::TokenMixture mixture = open(recipe.data);
   take_turns_on_nodes(
       run.world(), [&] { check_vocabulary(mixture.rows, vocabulary); }, "look for the largest token");
-  recipe.describe_data(run, data::content_of(mixture.rows));
+  recipe.describe_data(run, content_of(mixture));
   const data::Loader loader(mixture.rows, {.batch = run.batch(), .mixture = mixture.weights});
   Shards shards{.training = data::Prefetching(loader, {.threads = recipe.read_ahead > 0 ? 1 : 0,
                                                        .batches = std::max<std::int64_t>(1, recipe.read_ahead)}),

@@ -2,6 +2,7 @@
 
 #include "catch.hpp"
 #include "data/image_files.hpp"
+#include "data/sources/byte_stream.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/data/images/mnist.hpp"
@@ -54,4 +55,27 @@ TEST_CASE("a packed MNIST file is known by its content, not by its name") {
   CHECK_THROWS_WITH(read_mnist(folder.path() / "images", folder.path() / "labels.gz"), ContainsSubstring("had 13 bytes"));
   tests::write_bytes(folder.path() / "images", tests::idx_file({0, 1, 1}, {}));
   CHECK(read_mnist(folder.path() / "images", folder.path() / "labels.gz").count() == 0);
+}
+
+TEST_CASE("a packed file is read in pieces from any byte on") {
+  const tests::TemporaryFolder folder;
+  Bytes twice = small_file;
+  twice.insert(twice.end(), small_file.begin(), small_file.end());
+  const std::filesystem::path file = folder.path() / "x.gz";
+  tests::write_bytes(file, twice);
+  const std::string whole = "a small file\na small file\n";
+  for (std::size_t from = 0; from <= whole.size(); ++from) {
+    ByteStream stream(file, static_cast<std::int64_t>(from));
+    std::string text = "before ";
+    while (stream.read(text)) continue;
+    CHECK(text == "before " + whole.substr(from));
+  }
+  twice.resize(twice.size() - 3);
+  tests::write_bytes(file, twice);
+  ByteStream cut(file, 0);
+  std::string text;
+  const auto read_all = [&] {
+    while (cut.read(text)) continue;
+  };
+  CHECK_THROWS_WITH(read_all(), ContainsSubstring("ends early"));
 }

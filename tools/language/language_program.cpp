@@ -1,14 +1,6 @@
 #include "language_program.hpp"
 
-#include <fmt/format.h>
-
-#include <chrono>
-#include <cstdio>
-#include <optional>
-#include <sstream>
-
-#include "trireme/comm/launch/launch.hpp"
-#include "trireme/core/error.hpp"
+#include "launched_program.hpp"
 #include "trireme/core/exit_code.hpp"
 
 using namespace trireme;
@@ -35,30 +27,12 @@ void LanguageOptions::add_to(CLI::App& app) {
 
 int launch_language_program(CLI::App& app, int argc, char** argv, const LanguageOptions& options,
                             const std::function<void(const Group&)>& main) {
-  add_version(app);
-  std::string text;
-  std::optional<std::string> refusal;
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& end) {
-    std::ostringstream out;
-    app.exit(end, out, out);
-    text = out.str();
-  } catch (const CLI::ParseError& error) {
-    refusal = fmt::format("{}; {} --help lists what there is", text_of(error, app), name_of_command(app));
-  }
-  const bool on_gpus = !refusal && text.empty() && options.device == "cuda";
-  // A replica may wait long for the texts of another one. Ranks that fail are still found at once.
-  const LaunchOptions launching{.deadline = std::chrono::hours(24)};
-  return launch(on_gpus ? BackendKind::nccl : BackendKind::mpi, launching, [&](const Group& world) {
-    world.agree([&] { require(!refusal, "{}", *refusal); }, "read the options");
-    if (!text.empty()) {
-      if (world.rank() == 0) std::fputs(text.c_str(), stdout);
-    } else {
-      main(world);
-    }
-    return static_cast<int>(ExitCode::success);
-  });
+  return launch_program(
+      app, argc, argv, [&] { return options.device == "cuda" ? BackendKind::nccl : BackendKind::mpi; },
+      [&](const Group& world) {
+        main(world);
+        return static_cast<int>(ExitCode::success);
+      });
 }
 
 ModelContext divided_by_all(const Group& world) {

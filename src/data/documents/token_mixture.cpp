@@ -1,6 +1,7 @@
 #include "trireme/data/documents/token_mixture.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -103,6 +104,14 @@ class MixtureFile {
 };
 
 }  // namespace
+
+std::string content_of(const TokenMixture& mixture) {
+  std::string content = content_of(mixture.rows);
+  for (const MixtureWeights& weights : mixture.weights) {
+    content += fmt::format("; from step {} on {}", weights.from_step, fmt::join(weights.weights, " to "));
+  }
+  return content;
+}
 
 TokenMixture open_token_mixture(const std::string& data, const PackedRowsOptions& options) {
   if (data.ends_with(".json")) return MixtureFile(data, options).open();

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <mutex>
 #include <utility>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/parse_number.hpp"
 #include "trireme/core/range.hpp"
+#include "trireme/files/digest.hpp"
 #include "trireme/files/file_content.hpp"
 #include "trireme/files/file_system.hpp"
 
@@ -23,6 +24,38 @@ constexpr std::string_view format_name = "trireme.tokens";
 constexpr std::string_view digest_key = "digest", largest_key = "largest_token";
 constexpr std::string_view tokens_name = "tokens", ends_name = "document_ends", sources_name = "document_sources";
 constexpr std::int64_t read_at_once = 1 << 16;  // elements
+
+// What digest_of_bytes() gives of all elements, of which parts are added in turn; all but the last have whole words.
+class ColumnDigest {
+ public:
+  template <typename T>
+  void add(std::span<const T> values) {
+    const std::span<const std::byte> bytes = std::as_bytes(values);
+    const auto words = static_cast<std::int64_t>(bytes.size() / 8);
+    const std::span<const std::byte> rest = bytes.subspan(static_cast<std::size_t>(words) * 8);
+    sum_ += digest("data", DType::uint64, bytes.data(), words, words_);
+    words_ += words;
+    sum_ += digest("data", DType::uint8, rest.data(), std::ssize(rest), words_);
+  }
+  std::uint64_t value() const { return sum_; }
+
+ private:
+  std::uint64_t sum_ = 0;
+  std::int64_t words_ = 0;
+};
+
+std::string digest_text(std::int64_t num_tokens, std::uint64_t tokens, std::uint64_t ends, std::uint64_t sources) {
+  return fmt::format("{} tokens, {:016x}", num_tokens, 31 * (31 * tokens + ends) + sources);
+}
+
+// As digest_text() writes it: others may mean something else by a digest.
+bool is_digest_text(std::string_view text) {
+  constexpr std::string_view middle = " tokens, ";
+  const std::size_t at = text.find(middle);
+  return at != text.npos && at > 0 && text.substr(0, at).find_first_not_of("0123456789") == text.npos &&
+         text.size() == at + middle.size() + 16 &&
+         text.substr(at + middle.size()).find_first_not_of("0123456789abcdef") == text.npos;
+}
 
 [[noreturn]] void refuse_shard(const Location& file, std::string message, std::string_view tensor = {}, std::string hint = {}) {
   throw Error({.code = ErrorCode::corrupt_file,
@@ -160,6 +193,7 @@ class TokenShards::Shard {
     return {ends[0], ends[1]};
   }
 
+  bool has_sources() const { return sources_.has_value(); }
   std::int32_t source_of(std::int64_t document) const { return sources_ ? sources_->at<std::int32_t>(document) : 0; }
 
   void read(std::int64_t first, std::span<std::int32_t> into) const {
@@ -180,30 +214,75 @@ class TokenShards::Shard {
     widen(narrow.data(), into);
   }
 
+  // What the metadata say; nothing: they do not.
+  std::optional<std::int64_t> said_largest() const {
+    const auto said = metadata().find(std::string(largest_key));
+    return said == metadata().end() ? std::nullopt : parse_number<std::int64_t>(said->second);
+  }
+  std::int64_t largest_token() const {
+    if (const auto said = said_largest()) return *said;
+    std::int64_t largest = 0;
+    for_each_part<std::int32_t>(
+        num_tokens(), [this](std::int64_t first, std::span<std::int32_t> part) { read(first, part); },
+        [&](std::int64_t, std::span<const std::int32_t> part) {
+          largest = std::max<std::int64_t>(largest, std::ranges::max(part));
+        });
+    return largest;
+  }
+
   void verify(std::optional<std::int64_t> largest) const {
-    std::vector<std::int64_t> ends;
+    ColumnDigest of_tokens, of_ends, of_sources;
     std::int64_t before = 0;
-    for (std::int64_t first = 0; first < ends_.size(); first += read_at_once) {
-      ends.resize(static_cast<std::size_t>(std::min(read_at_once, ends_.size() - first)));
-      ends_.read(first, std::as_writable_bytes(std::span(ends)));
-      for (std::size_t at = 0; at < ends.size(); ++at) {
-        check_document(first + static_cast<std::int64_t>(at), before, ends[at]);
-        before = ends[at];
-      }
-    }
-    std::vector<std::int32_t> tokens;
-    for (std::int64_t first = 0; first < tokens_.size(); first += read_at_once) {
-      tokens.resize(static_cast<std::size_t>(std::min(read_at_once, tokens_.size() - first)));
-      read(first, tokens);
-      const auto most = std::ranges::max_element(tokens);
-      if (largest && *most > *largest) {
-        refuse_shard(location(), fmt::format("token {} is {}, above {}", first + (most - tokens.begin()), *most, *largest),
-                     tokens_name);
-      }
+    for_each_part<std::int64_t>(
+        num_documents(), [this](std::int64_t first, auto part) { ends_.read(first, std::as_writable_bytes(part)); },
+        [&](std::int64_t first, std::span<const std::int64_t> part) {
+          of_ends.add(part);
+          for (std::size_t at = 0; at < part.size(); ++at) {
+            check_document(first + static_cast<std::int64_t>(at), before, part[at]);
+            before = part[at];
+          }
+        });
+    const std::optional<std::int64_t> said = said_largest();
+    for_each_part<std::int32_t>(
+        num_tokens(), [this](std::int64_t first, std::span<std::int32_t> part) { read(first, part); },
+        [&](std::int64_t first, std::span<const std::int32_t> part) {
+          of_tokens.add(part);
+          const auto most = std::ranges::max_element(part);
+          const std::int64_t place = first + (most - part.begin());
+          if (largest && *most > *largest) {
+            refuse_shard(location(), fmt::format("token {} is {}, above {}", place, *most, *largest), tokens_name);
+          }
+          if (said && *most > *said) {
+            refuse_shard(location(),
+                         fmt::format("token {} is {}, above the largest that the metadata tell, {}", place, *most, *said),
+                         tokens_name);
+          }
+        });
+    for_each_part<std::int32_t>(
+        sources_ ? sources_->size() : 0,
+        [this](std::int64_t first, auto part) { sources_->read(first, std::as_writable_bytes(part)); },
+        [&](std::int64_t, std::span<const std::int32_t> part) { of_sources.add(part); });
+    const auto known = metadata().find(std::string(digest_key));
+    if (known == metadata().end() || !is_digest_text(known->second)) return;
+    const std::string found = digest_text(num_tokens(), of_tokens.value(), of_ends.value(), of_sources.value());
+    if (found != known->second) {
+      refuse_shard(location(), fmt::format("the content has the digest \"{}\", the metadata tell \"{}\"", found, known->second),
+                   {}, "fetch or make the file again");
     }
   }
 
  private:
+  // Calls read(first, part), then use(first, part) with it, for all of `count` elements in parts.
+  template <typename T>
+  static void for_each_part(std::int64_t count, const auto& read, const auto& use) {
+    std::vector<T> part;
+    for (std::int64_t first = 0; first < count; first += read_at_once) {
+      part.resize(static_cast<std::size_t>(std::min(read_at_once, count - first)));
+      read(first, std::span(part));
+      use(first, std::span<const T>(part));
+    }
+  }
+
   const SafetensorsEntry& entry(std::string_view name, std::array<DType, 2> dtypes) const {
     const SafetensorsEntry* const found = header_.find(name);
     if (found == nullptr) refuse_shard(location(), "the token shard lacks a tensor", name);
@@ -262,6 +341,8 @@ TokenShards::Place TokenShards::place_of(std::int64_t document) const {
 
 const Location& TokenShards::file_of(std::int64_t document) const { return place_of(document).shard->location(); }
 
+std::int64_t TokenShards::number_in_file(std::int64_t document) const { return place_of(document).document; }
+
 std::int64_t TokenShards::length_of(std::int64_t document) const {
   const Place place = place_of(document);
   return place.shard->tokens_of(place.document).count();
@@ -298,16 +379,23 @@ std::string TokenShards::content() const {
                      digest_of_bytes(std::as_bytes(std::span(all))));
 }
 
+bool TokenShards::has_sources() const noexcept {
+  return std::ranges::any_of(shards_, [](const auto& shard) { return shard->has_sources(); });
+}
+
+std::int64_t TokenShards::largest_token() const {
+  std::int64_t largest = 0;
+  for (const auto& shard : shards_) largest = std::max(largest, shard->largest_token());
+  return largest;
+}
+
 void TokenShards::check_vocabulary(std::int64_t size) const {
   for (const auto& shard : shards_) {
-    std::int64_t largest = 0;
-    const auto said = shard->metadata().find(std::string(largest_key));
-    const std::string text = said == shard->metadata().end() ? "" : said->second;
-    const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), largest);
-    if (text.empty() || fault != std::errc() || end != text.data() + text.size()) {
+    const std::optional<std::int64_t> largest = shard->said_largest();
+    if (!largest) {
       shard->verify(size - 1);
-    } else if (largest < 0 || largest >= size) {
-      refuse_shard(shard->location(), fmt::format("it has the token {}, the vocabulary has {}", largest, size), tokens_name,
+    } else if (*largest < 0 || *largest >= size) {
+      refuse_shard(shard->location(), fmt::format("it has the token {}, the vocabulary has {}", *largest, size), tokens_name,
                    "does the tokenizer belong to the model?");
     }
   }
@@ -334,11 +422,11 @@ void write_token_shard(const Location& file, std::span<const std::int32_t> token
   std::vector<std::uint16_t> narrow;
   const bool is_narrow = largest_token <= std::numeric_limits<std::uint16_t>::max();
   if (is_narrow) narrow.assign(tokens.begin(), tokens.end());
-  const std::uint64_t digest = 31 * (31 * digest_of_bytes(std::as_bytes(tokens)) + digest_of_bytes(std::as_bytes(ends))) +
-                               digest_of_bytes(std::as_bytes(sources));
   metadata[std::string(format_key)] = format_name;
   metadata[std::string(largest_key)] = fmt::format("{}", std::ranges::max(tokens));
-  metadata[std::string(digest_key)] = fmt::format("{} tokens, {:016x}", tokens.size(), digest);
+  metadata[std::string(digest_key)] =
+      digest_text(std::ssize(tokens), digest_of_bytes(std::as_bytes(tokens)), digest_of_bytes(std::as_bytes(ends)),
+                  digest_of_bytes(std::as_bytes(sources)));
   std::vector<TensorRef> tensors{
       {.name = std::string(ends_name), .dtype = DType::int64, .shape = {std::ssize(ends)}, .data = ends.data()}};
   if (!sources.empty()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/sources/files_below.hpp"
+#include "data/text/require_text.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/files/file_content.hpp"
 #include "trireme/files/file_system.hpp"
@@ -42,6 +43,16 @@ bool begins_like(std::string_view content, std::string_view beginning) {
   return content.starts_with(beginning) && (beginning != "BZh"sv || content.substr(0, 10).ends_with("1AY&SY"sv));
 }
 
+void append(std::string& text, const Location& path) {
+  const auto file = open_file(path);
+  const std::size_t before = text.size();
+  text.resize(before + file->size());
+  file->read_at(std::as_writable_bytes(std::span(text).subspan(before)), 0);
+  require_text(std::string_view(text).substr(before), path);
+}
+
+}  // namespace
+
 void require_text(std::string_view content, const Location& path) {
   const auto known = std::ranges::find_if(beginnings, [&](const auto& each) { return begins_like(content, each.first); });
   const std::size_t zero = content.find('\0');
@@ -53,16 +64,6 @@ void require_text(std::string_view content, const Location& path) {
                .path = path.string(),
                .hint = "name a file of plain text, or a folder that holds nothing else"});
 }
-
-void append(std::string& text, const Location& path) {
-  const auto file = open_file(path);
-  const std::size_t before = text.size();
-  text.resize(before + file->size());
-  file->read_at(std::as_writable_bytes(std::span(text).subspan(before)), 0);
-  require_text(std::string_view(text).substr(before), path);
-}
-
-}  // namespace
 
 std::string read_text(const Location& path) {
   const std::vector<Location> files = is_folder(path) ? files_below(path) : std::vector{path};

@@ -21,6 +21,9 @@ struct TokenMixture {
   std::vector<std::string> names;       // of the parts
 };
 
+// A text that identifies the rows and the weights.
+std::string content_of(const TokenMixture& mixture);
+
 // `data`: a pattern of token shards (locations_of()), or a JSON file; patterns in this file are relative to its folder:
 //
 //   {"parts": [{"data": "books-{00..15}.safetensors", "weight": 0.3}, {"name": "web", "data": "@web.txt", "weight": 0.7}],

@@ -39,10 +39,12 @@ class TokenShards {
   std::int64_t num_tokens() const noexcept { return num_tokens_; }
   std::int64_t num_shards() const noexcept { return std::ssize(shards_); }
   const Location& file_of(std::int64_t document) const;
+  std::int64_t number_in_file(std::int64_t document) const;  // from 0
 
   // The number of a document's tokens. Throws Error{corrupt_file} if ends do not ascend.
   std::int64_t length_of(std::int64_t document) const;
   std::int32_t source_of(std::int64_t document) const;  // 0 if the shard names no sources
+  bool has_sources() const noexcept;                    // whether a shard names sources
   // Copies the document's tokens [begin, begin + into.size()). Throws Error if some of them do not exist.
   void read(std::int64_t document, std::int64_t begin, std::span<std::int32_t> into) const;
   std::vector<std::int32_t> at(std::int64_t document) const;  // all tokens of a document
@@ -54,12 +56,16 @@ class TokenShards {
   // The metadata that all files agree on: only keys that all files have, with equal values.
   const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
 
+  // The largest of all tokens. Reads only the tokens of shards without "largest_token" in their metadata.
+  std::int64_t largest_token() const;
+
   // Throws Error{corrupt_file} if a token is not below `size`. Reads only the tokens of shards without "largest_token" in their
   // metadata; write_token_shard() writes it.
   void check_vocabulary(std::int64_t size) const;
 
-  // Checks what opening does not check: all ends, that no document is empty, and that no token is above `largest`, if it is
-  // given. Throws Error{corrupt_file} for the first fault, with the file and the document's place in it.
+  // Checks what opening does not check: all ends, that no document is empty, that no token is above `largest`, if it is given,
+  // and that the largest token and the digest equal those in the metadata, if write_token_shard() wrote them. Throws
+  // Error{corrupt_file} for the first fault, with the file and the document's place in it.
   void verify(std::optional<std::int64_t> largest = std::nullopt) const;
 
  private:
