@@ -91,10 +91,10 @@ void check_nan(const Group& world) {
   for (const std::size_t count : counts) {
     std::vector<T> data(count);
     for (const ReduceOp op : ops) {
-      fill(std::span(data), world.rank());
       const auto ranks = static_cast<std::size_t>(world.size());
       for (std::size_t i = 0; i < count; ++i) {
-        if (i % (ranks + 1) == static_cast<std::size_t>(world.rank())) data[i] = static_cast<T>(std::nanf(""));
+        const bool is_nan = i % (ranks + 1) == static_cast<std::size_t>(world.rank());
+        data[i] = static_cast<T>(is_nan ? std::nanf("") : element<float>(world.rank(), i));
       }
       world.all_reduce(std::span(data), op, "with nan").wait_on_host();
       for (std::size_t i = 0; i < count; ++i) {
