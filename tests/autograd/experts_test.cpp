@@ -38,7 +38,7 @@ TEST_CASE("a capacity takes first choices before second ones, and earlier tokens
 }
 
 TEST_CASE("rows of experts that do not exist or of broken groups are refused") {
-  CHECK_THROWS_WITH(rows_of({.experts = 3}), ContainsSubstring("expert 3 of 3"));
+  CHECK_THROWS_WITH(rows_of({.experts = 3}), ContainsSubstring("expert 3 is chosen, but there are 3"));
   CHECK_THROWS_WITH(rows_of({.experts = 4, .capacity = 1, .tokens_of_group = 2}), ContainsSubstring("groups of 2 tokens"));
   const ExpertRows rows = rows_of({.experts = 4});
   CHECK_THROWS_WITH(take_expert_rows(Variable<double>(random({4, 3}, 1)), rows), ContainsSubstring("needs 5 rows"));

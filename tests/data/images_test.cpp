@@ -73,7 +73,7 @@ TEST_CASE("the normalization of images is that of their channels") {
   CHECK(normalization.std[0] == Approx(0.5));
   CHECK(normalization.mean[1] == Approx(0.4));  // of 1, 0.2, 0.2, 0.2
   CHECK(normalization.std[1] == Approx(std::sqrt(0.12)));
-  CHECK_THROWS_WITH(normalization_of(dataset.part(0, 0)), ContainsSubstring("no images"));
+  CHECK_THROWS_WITH(normalization_of(dataset.part(0, 0)), ContainsSubstring("without images"));
   for (int value = 0; value < 256; ++value) {
     const ImageDataset constant({7, 33, 1}, std::vector<std::uint8_t>(7 * 33, static_cast<std::uint8_t>(value)), {0}, 1);
     CHECK_THROWS_WITH(normalization_of(constant), ContainsSubstring("same value"));

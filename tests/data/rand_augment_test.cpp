@@ -303,5 +303,5 @@ TEST_CASE("RandAugment that cannot be is refused") {
   CHECK_THROWS_WITH(load_with({.magnitude = 31}), ContainsSubstring("magnitude 31") && ContainsSubstring("[0, 31)"));
   CHECK_THROWS_WITH(load_with({.magnitude = -1}), ContainsSubstring("magnitude -1"));
   CHECK_THROWS_WITH(load_with({.magnitude = 0, .num_magnitude_bins = 1}), ContainsSubstring("num_magnitude_bins 1"));
-  CHECK_THROWS_WITH(load_with({}, 2), ContainsSubstring("2 channels"));
+  CHECK_THROWS_WITH(load_with({}, 2), ContainsSubstring("got 2"));
 }

@@ -190,5 +190,5 @@ TEST_CASE("a mixture of experts refuses sizes that can't be") {
   refused([](auto& o) { o.top_k = 4; }, "mlp: top_k is 4 of 3 experts");
   refused([](auto& o) { o.z_loss = -1; }, "are not below 0");
   const Net<Float32> net(small());
-  CHECK_THROWS_WITH(net.mlp.forward(random<float>({1, 4, width}, 1), 3), ContainsSubstring("no sequences of 3"));
+  CHECK_THROWS_WITH(net.mlp.forward(random<float>({1, 4, width}, 1), 3), ContainsSubstring("are not whole sequences of 3"));
 }

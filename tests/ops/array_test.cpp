@@ -212,7 +212,7 @@ TEST_CASE("new tensors") {
   expect("zeros", zeros_like(x), {1, 2}, {0, 0});
   expect("ones", ones_like(x), {1, 2}, {1, 1});
   expect("full", full_like(x, bfloat16(3.0f)), {1, 2}, {3, 3});
-  CHECK_THROWS_WITH(arange<float>(0, 5, 0), ContainsSubstring("a step is finite and not 0"));
+  CHECK_THROWS_WITH(arange<float>(0, 5, 0), ContainsSubstring("all must be finite, and the step not 0"));
   CHECK_THROWS_WITH(arange<float>(0, 5, -1), ContainsSubstring("is the opposite direction of the step"));
 }
 

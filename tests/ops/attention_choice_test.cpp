@@ -58,8 +58,9 @@ TEST_CASE("other attention is computed by tiles, for a reason") {
   CHECK_THAT(reason([](AttentionCase& attention) { attention.dtype = DType::float64; }), ContainsSubstring("float16 only"));
   CHECK_THAT(reason([](AttentionCase& attention) { attention.sizes.size = 20; }), ContainsSubstring("multiples of 8"));
   CHECK_THAT(reason([](AttentionCase& attention) { attention.sizes.size = 264; }), ContainsSubstring("up to 256"));
-  CHECK_THAT(reason([](AttentionCase& attention) { attention.key_padding_mask = true; }), ContainsSubstring("hidden"));
-  CHECK_THAT(reason([](AttentionCase& attention) { attention.first_keys = true; }), ContainsSubstring("first one on"));
+  CHECK_THAT(reason([](AttentionCase& attention) { attention.key_padding_mask = true; }),
+             ContainsSubstring("hides single keys"));
+  CHECK_THAT(reason([](AttentionCase& attention) { attention.first_keys = true; }), ContainsSubstring("from first_keys on"));
   CHECK_THAT(reason([](AttentionCase& attention) { attention.sizes.queries = 77; }), ContainsSubstring("causal queries"));
   CHECK_THAT(reason([](AttentionCase& attention) { attention.sizes.key_rows = 2048; }), ContainsSubstring("cache"));
   CHECK_THAT(reason([](AttentionCase& attention) { attention.aligned = false; }), ContainsSubstring("aligned"));

@@ -19,7 +19,7 @@ void check(const Resizing& resizing, std::int64_t height, std::int64_t width, st
   const bool exist = std::min({resized_height, resized_width, shorter}) >= 0 &&
                      std::max({resized_height, resized_width, shorter}) <= most_pixels;
   require(fits && exist,
-          "images are resized to {} x {} pixels, or {} of their shorter side, of which a centre of {} x {} can't be taken",
+          "resized to {} x {} pixels, or to {} on the shorter side, images are too small for a centre crop of {} x {}",
           resized_height, resized_width, shorter, height, width);
   require(channels == 1 || channels == 3, "images have 1 channel or 3, got {}", channels);
 }

@@ -123,11 +123,12 @@ void add_locations(std::string_view pattern, std::span<const std::string_view> e
                    std::vector<Location>& found) {
   if (pattern.starts_with('@')) return add_list(Location(std::string(pattern.substr(1))), endings, depth, found);
   const Location whole{std::string(pattern)};
-  if (!is_there(whole)) {
+  // To ask a server for each name would take long: there only "s3://bucket/folder/" is a folder.
+  if (whole.is_file_path() ? !is_there(whole) : !pattern.ends_with('/')) {
     for (const std::string& name : expanded(pattern)) found.emplace_back(name);
     return;
   }
-  if (!is_folder(whole)) return found.push_back(whole);
+  if (whole.is_file_path() && !is_folder(whole)) return found.push_back(whole);
   const std::size_t before = found.size();
   for (Location& file : files_below(whole)) {
     const std::string name = file.name();
