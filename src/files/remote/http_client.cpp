@@ -202,6 +202,9 @@ HttpAnswer HttpClient::perform(const HttpRequest& request, const BodySink& sink)
 
   const CURLcode code = curl_easy_perform(handle);
   if (transfer.thrown) std::rethrow_exception(transfer.thrown);
+  if (code == CURLE_OK && !transfer.answer.head.is_whole) {
+    throw FailedAttempt("the connection ended within the head of the answer", ECONNRESET);
+  }
   if (code == CURLE_OK || transfer.is_ended) return std::move(transfer.answer);
   if (code == CURLE_OPERATION_TIMEDOUT) {
     throw FailedAttempt(
