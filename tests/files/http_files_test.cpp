@@ -270,6 +270,9 @@ TEST_CASE("a server that stalls or is not there has a deadline, and is named") {
   CHECK_THAT(stalled.what(), ContainsSubstring("after 2 attempts") && ContainsSubstring("stalled"));
   const Location nowhere = "http://127.0.0.1:1/x";
   CHECK(refusal_by([&] { files->open(nowhere); }).fields().error_number == ECONNREFUSED);
+  const Location unknown = "http://" + std::string(90, 'a') + "/x";  // no name of a host is so long
+  const Error unresolved = refusal_by([&] { files->open(unknown); });
+  CHECK_THAT(unresolved.what(), ContainsSubstring("after 2 attempts") && ContainsSubstring("resolve"));
   CHECK_THROWS_WITH(http_file_system({.attempts = 0}), ContainsSubstring("0 attempts"));
 }
 

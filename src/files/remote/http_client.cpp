@@ -209,7 +209,7 @@ HttpAnswer HttpClient::perform(const HttpRequest& request, const BodySink& sink)
   const std::chrono::seconds stall = options_.stall * (request.takes_long ? 15 : 1);
   set(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(stall.count()));
   set(handle, CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(options_.slowest));
-  set(handle, CURLOPT_BUFFERSIZE, 256L << 10);
+  curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 256L << 10);  // refused where the handle has one of an attempt that failed
   for (const char* name : {"AWS_CA_BUNDLE", "SSL_CERT_FILE"}) {
     if (const char* bundle = std::getenv(name); bundle != nullptr && *bundle != '\0') set(handle, CURLOPT_CAINFO, bundle);
   }
