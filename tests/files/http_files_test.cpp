@@ -77,7 +77,7 @@ TEST_CASE("heads of answers are read, whatever they hold") {
        {"HTTP/1.1 301 Moved\r\n", "X: 1\r\n", "HTTP/2 206\r\n", "ETag:\t\"a:b\" \r\n", "no colon", ": none", "\r\n"}) {
     head.add_line(line);
   }
-  CHECK(head == remote::AnswerHead{.status = 206, .fields = {{"etag", "\"a:b\""}}});
+  CHECK(head == remote::AnswerHead{.status = 206, .fields = {{"etag", "\"a:b\""}}, .is_whole = true});
   CHECK(head.content_length() == std::nullopt);
   const auto range = remote::parse_content_range("bytes 5-9/20");
   REQUIRE(range);
@@ -179,7 +179,7 @@ TEST_CASE("who reads piece by piece makes few journeys, and who reads here and t
 TEST_CASE("no byte is wrong among 300 faults") {
   Served served{.content = random_text(1 << 20)};
   constexpr std::array kinds{Fault::status_500, Fault::status_503, Fault::status_429, Fault::gone,
-                             Fault::lost,       Fault::reset,      Fault::truncated};
+                             Fault::lost,       Fault::reset,      Fault::truncated,  Fault::cut_head};
   bool was_slow = false;
   served.server.set_script([&was_slow, kinds](const ServedRequest& request) {
     const auto words = philox(7, 0, static_cast<std::uint64_t>(request.number));
@@ -270,6 +270,9 @@ TEST_CASE("a server that stalls or is not there has a deadline, and is named") {
   CHECK_THAT(stalled.what(), ContainsSubstring("after 2 attempts") && ContainsSubstring("stalled"));
   const Location nowhere = "http://127.0.0.1:1/x";
   CHECK(refusal_by([&] { files->open(nowhere); }).fields().error_number == ECONNREFUSED);
+  const Location unknown = "http://" + std::string(90, 'a') + "/x";  // no name of a host is so long
+  const Error unresolved = refusal_by([&] { files->open(unknown); });
+  CHECK_THAT(unresolved.what(), ContainsSubstring("after 2 attempts") && ContainsSubstring("resolve"));
   CHECK_THROWS_WITH(http_file_system({.attempts = 0}), ContainsSubstring("0 attempts"));
 }
 

@@ -226,6 +226,7 @@ bool HttpServer::answer(int connection, const ServedRequest& request) {
       return false;
     }
     case Fault::truncated: send_all(connection, std::string_view(all).substr(0, half)); return false;
+    case Fault::cut_head: send_all(connection, std::string_view(head).substr(0, head.size() * 2 / 3)); return false;
     case Fault::stalled:
       send_all(connection, std::string_view(all).substr(0, half));
       wait_for_end(connection, is_over_);

@@ -40,6 +40,7 @@ enum class Fault : std::uint8_t {
   lost,       // it was done, and the connection ends without an answer
   reset,      // in the middle of the answer
   truncated,  // an orderly end in the middle of it
+  cut_head,   // the same in the middle of its head
   stalled,    // in the middle of it nothing comes any more
   slow,       // ten bytes a second
   wrong_tag,

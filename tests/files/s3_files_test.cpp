@@ -239,7 +239,7 @@ TEST_CASE("300 faults lose no object and no byte of one") {
   S3Server server;
   server.page = 7;
   constexpr std::array kinds{Fault::status_500, Fault::status_503, Fault::status_429, Fault::gone,
-                             Fault::lost,       Fault::reset,      Fault::truncated};
+                             Fault::lost,       Fault::reset,      Fault::truncated,  Fault::cut_head};
   server.http().set_script([&](const ServedRequest& request) {
     const auto words = philox(11, 0, static_cast<std::uint64_t>(request.number));
     return words[0] % 5 < 2 ? kinds[words[2] % kinds.size()] : Fault::none;

@@ -43,6 +43,7 @@ std::optional<std::int64_t> seconds_of(std::optional<int> year, std::optional<in
 
 void AnswerHead::add_line(std::string_view line) {
   line = without_spaces(line);
+  if (line.empty()) is_whole = true;
   if (line.starts_with("HTTP/")) {
     const std::size_t space = line.find(' ');
     *this = {};

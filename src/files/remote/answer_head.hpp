@@ -12,6 +12,7 @@ namespace trireme::remote {
 struct AnswerHead {
   int status = 0;
   std::map<std::string, std::string, std::less<>> fields = {};  // by names in small letters
+  bool is_whole = false;                                        // the empty line that ends it has come
 
   void add_line(std::string_view line);                 // "HTTP/1.1 206 Partial Content" begins a head
   std::string_view field(std::string_view name) const;  // empty: there is none

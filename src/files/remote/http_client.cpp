@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>
@@ -77,6 +78,31 @@ std::unique_ptr<curl_slist, FreeList> list_of(const std::vector<std::string>& he
   return list;
 }
 
+// OpenSSL writes to connections that may have ended, and then SIGPIPE would end the process.
+class WithoutPipeSignal {
+ public:
+  WithoutPipeSignal() {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~WithoutPipeSignal() {
+    constexpr timespec at_once{};
+    while (!was_pending_ && sigtimedwait(&pipe_, nullptr, &at_once) < 0 && errno == EINTR) continue;
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WithoutPipeSignal(const WithoutPipeSignal&) = delete;
+  WithoutPipeSignal& operator=(const WithoutPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_{};
+  sigset_t before_{};
+  bool was_pending_ = false;
+};
+
 // What the same request would meet again.
 bool is_lasting(CURLcode code) {
   switch (code) {
@@ -108,6 +134,7 @@ class HttpClient::Connections {
  public:
   ~Connections() {
     if (process_ != getpid()) return;
+    const WithoutPipeSignal blocked;
     for (CURL* handle : idle_) curl_easy_cleanup(handle);
   }
 
@@ -155,6 +182,7 @@ HttpClient::HttpClient(const RemoteOptions& options) : options_(options), connec
 HttpClient::~HttpClient() = default;
 
 HttpAnswer HttpClient::perform(const HttpRequest& request, const BodySink& sink) const {
+  const WithoutPipeSignal blocked;
   CURL* const handle = connections_->take();
   const auto give_back = [this](CURL* used) {
     curl_easy_reset(used);  // it points to what ends here
@@ -181,7 +209,7 @@ HttpAnswer HttpClient::perform(const HttpRequest& request, const BodySink& sink)
   const std::chrono::seconds stall = options_.stall * (request.takes_long ? 15 : 1);
   set(handle, CURLOPT_LOW_SPEED_TIME, static_cast<long>(stall.count()));
   set(handle, CURLOPT_LOW_SPEED_LIMIT, static_cast<long>(options_.slowest));
-  set(handle, CURLOPT_BUFFERSIZE, 256L << 10);
+  curl_easy_setopt(handle, CURLOPT_BUFFERSIZE, 256L << 10);  // refused where the handle has one of an attempt that failed
   for (const char* name : {"AWS_CA_BUNDLE", "SSL_CERT_FILE"}) {
     if (const char* bundle = std::getenv(name); bundle != nullptr && *bundle != '\0') set(handle, CURLOPT_CAINFO, bundle);
   }
@@ -202,6 +230,9 @@ HttpAnswer HttpClient::perform(const HttpRequest& request, const BodySink& sink)
 
   const CURLcode code = curl_easy_perform(handle);
   if (transfer.thrown) std::rethrow_exception(transfer.thrown);
+  if (code == CURLE_OK && !transfer.answer.head.is_whole) {
+    throw FailedAttempt("the connection ended within the head of the answer", ECONNRESET);
+  }
   if (code == CURLE_OK || transfer.is_ended) return std::move(transfer.answer);
   if (code == CURLE_OPERATION_TIMEDOUT) {
     throw FailedAttempt(
