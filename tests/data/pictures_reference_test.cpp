@@ -155,6 +155,33 @@ TEST_CASE("a JPEG image that becomes small is decoded to fewer pixels, and looks
   }
 }
 
+TEST_CASE("a box of a JPEG image is decoded as it is in the whole") {
+  for (const char* name : {"baseline.jpg", "progressive.jpg", "grey.jpg", "full_colours.jpg"}) {
+    const Bytes bytes = picture(name);
+    for (const int reduction : {1, 2, 4, 8}) {
+      const auto decoded = [&](const Box& box) {
+        return decode_part(bytes, name, [&](const ImageShape&) -> JpegPart { return {.reduction = reduction, .box = box}; });
+      };
+      const Picture whole = decoded({});
+      const auto [height, width, channels] = whole.shape;
+      int other = 0;
+      for (std::int64_t number = 0; number < 300; ++number) {
+        const std::int64_t top = number * 7 % height, left = number * 11 % width;
+        const Box box{
+            .top = top, .left = left, .height = 1 + number * 5 % (height - top), .width = 1 + number * 13 % (width - left)};
+        const Picture part = decoded(box);
+        REQUIRE(part.shape == whole.shape);
+        for (std::int64_t y = top; y < top + box.height; ++y) {
+          const auto line = [&](const Picture& from) { return from.pixels.begin() + (y * width + left) * channels; };
+          other += std::equal(line(part), line(part) + box.width * channels, line(whole)) ? 0 : 1;
+        }
+      }
+      CAPTURE(name, reduction);
+      CHECK(other == 0);
+    }
+  }
+}
+
 TEST_CASE("photographs are read") {
   const auto folder = tests::data_folder_or_skip() / "images";
   const TemporaryFolder classes;

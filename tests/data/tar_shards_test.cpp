@@ -1,12 +1,13 @@
 #include "trireme/data/shards/tar_shards.hpp"
 
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
 #include "data/counted_file_system.hpp"
+#include "data/shards/shard_index.hpp"
 #include "data/tar_files.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
@@ -124,6 +125,8 @@ TEST_CASE("archives that say what is not so are refused with the byte") {
   huge[0] = huger[0] = '\x80';
   huge[4] = '\x7f';
   huger[4] = '\x80';
+  std::string many_files;
+  for (int number = 0; number <= 10'000; ++number) many_files += tar_file(fmt::format("x.{}", number), "");
   struct Case {
     std::string archive, message;
   };
@@ -159,6 +162,7 @@ TEST_CASE("archives that say what is not so are refused with the byte") {
            {tar_member({.type = 'x'}, tests::pax_record("path", "y.a")) + tar_mark, "behind an extended header"},
            {tar_member({.size = 2 << 20, .type = 'L'}, std::string(2 << 20, 'x')) + good + tar_mark, "have 2097152 bytes"},
            {TarHeader{.size = 4096, .type = 'L'}.bytes() + tar_mark, "extended header has 4096 bytes, and 1024 follow"},
+           {many_files, "has more than 10000 files"},
            {"no archive", "byte 0: the archive ends"},
            {std::string(2000, 'x'), "byte 0: there is no header of a tar archive"}}) {
     INFO(message);
@@ -201,6 +205,19 @@ TEST_CASE("an index is kept beside the archive, and used for that archive alone"
     tests::write_text(index, content);
     CHECK(TarShards({path}).size() == 150);
   }
+  const std::uint64_t digest = digest_of_ends(RangedFile(path));
+  const auto size = static_cast<std::int64_t>(archive.size());
+  for (const ShardIndex& wrong : {ShardIndex{.count = INT64_MAX, .offsets = {0}}, ShardIndex{.count = 1, .offsets = {0}},
+                                  ShardIndex{.count = 1, .offsets = {0, size + 1}}, ShardIndex{.count = 1, .offsets = {512, 0}},
+                                  ShardIndex{.count = 0, .offsets = {}}, ShardIndex{.count = -1, .offsets = {0}}}) {
+    write_index(path, wrong, "samples of a tar archive", digest);
+    CHECK(TarShards({path}).size() == 150);
+  }
+  write_index(path, {.count = 1, .offsets = {512, 2560}}, "samples of a tar archive", digest);
+  CHECK_THROWS_WITH(TarShards({path}).at(0), ContainsSubstring("byte 512: there is no header"));
+  write_index(path, {.count = 1, .offsets = {0, 5120}}, "samples of a tar archive", digest);
+  CHECK_THROWS_WITH(TarShards({path}).at(0), ContainsSubstring("byte 2560") && ContainsSubstring("remove"));
+  std::filesystem::remove(index);
   TarShards({path}).write_index();
   CHECK(std::filesystem::file_size(index) > 150 * 8);
 }

@@ -24,10 +24,10 @@ constexpr std::array other_formats = {PictureFormat{"GIF8"sv, "GIF"sv},     Pict
                                       PictureFormat{"II*\0"sv, "TIFF"sv},   PictureFormat{"MM\0*"sv, "TIFF"sv},
                                       PictureFormat{"\0\0\1\0"sv, "ICO"sv}, PictureFormat{"\0\0\0\x0cjP"sv, "JPEG 2000"sv}};
 
-Picture decode_as(std::span<const std::uint8_t> bytes, const Location& path, bool numbers, const ReductionRule& reduction_of) {
+Picture decode_as(std::span<const std::uint8_t> bytes, const Location& path, bool numbers, const PartRule& part_of) {
   const std::string_view begin(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 16));
   if (begin.starts_with(png_format.begin)) return decode_png(bytes, path, numbers);
-  if (begin.starts_with(jpeg_format.begin)) return decode_jpeg(bytes, path, reduction_of);
+  if (begin.starts_with(jpeg_format.begin)) return decode_jpeg(bytes, path, part_of);
   if (begin.starts_with("RIFF") && begin.substr(std::min<std::size_t>(begin.size(), 8)).starts_with("WEBP"))
     return decode_webp(bytes, path);
   const auto other =
@@ -47,8 +47,8 @@ Picture decode_picture(std::span<const std::uint8_t> bytes, const Location& path
   return decode_as(bytes, path, numbers, {});
 }
 
-Picture decode_reduced(std::span<const std::uint8_t> bytes, const Location& path, const ReductionRule& reduction_of) {
-  return decode_as(bytes, path, false, reduction_of);
+Picture decode_part(std::span<const std::uint8_t> bytes, const Location& path, const PartRule& part_of) {
+  return decode_as(bytes, path, false, part_of);
 }
 
 void check_extents(std::int64_t height, std::int64_t width, const Location& path) {

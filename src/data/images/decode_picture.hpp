@@ -20,14 +20,19 @@ inline constexpr std::int64_t most_pixels = 178'956'970;  // PIL's limit
 // `path` is used in errors: Error{corrupt_file}, and Error{not_available} in a build without the library.
 Picture decode_picture(std::span<const std::uint8_t> bytes, const Location& path, bool numbers = false);
 
-// Asked with the extents of a JPEG image before its pixels are read: how many times smaller they may be, 1, 2, 4 or 8. libjpeg
-// then computes fewer of them: means of what they replace.
-using ReductionRule = std::function<int(const ImageShape&)>;
-Picture decode_reduced(std::span<const std::uint8_t> bytes, const Location& path, const ReductionRule& reduction_of);
+// What of a JPEG image is decoded.
+struct JpegPart {
+  int reduction = 1;  // 1, 2, 4 or 8: so many times fewer pixels each way, means of what they replace
+  Box box = {};       // of the pixels that are then left; those outside of it need not be there. Empty: all
+};
+
+// Asked with the extents of a JPEG image before its pixels are read. The picture has those of the whole, reduced.
+using PartRule = std::function<JpegPart(const ImageShape& stored)>;
+Picture decode_part(std::span<const std::uint8_t> bytes, const Location& path, const PartRule& part_of);
 
 Picture decode_png(std::span<const std::uint8_t> bytes, const Location& path, bool numbers);
 Picture decode_webp(std::span<const std::uint8_t> bytes, const Location& path);
-Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path, const ReductionRule& reduction_of);
+Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path, const PartRule& part_of);
 
 // An Error where there are no pixels or more than most_pixels.
 void check_extents(std::int64_t height, std::int64_t width, const Location& path);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -21,16 +22,15 @@ int reduction_to(std::int64_t height, std::int64_t width, const ImageShape& want
   return reduction;
 }
 
-// A box of an image that was reduced, with the pixels that it has a part of.
-Box reduced_box(const Box& box, int reduction, const ImageShape& reduced) {
-  const Box smaller{.top = box.top / reduction, .left = box.left / reduction};
-  const auto extent = [&](std::int64_t first, std::int64_t end, std::int64_t most) {
-    return std::min((end + reduction - 1) / reduction, most) - first;
+// A box of an image that is reduced, with the pixels that it has a part of.
+Box reduced_box(const Box& box, int reduction) {
+  const auto extent = [&](std::int64_t first, std::int64_t count) {
+    return (first + count + reduction - 1) / reduction - first / reduction;
   };
-  return {.top = smaller.top,
-          .left = smaller.left,
-          .height = extent(smaller.top, box.top + box.height, reduced.height),
-          .width = extent(smaller.left, box.left + box.width, reduced.width)};
+  return {.top = box.top / reduction,
+          .left = box.left / reduction,
+          .height = extent(box.top, box.height),
+          .width = extent(box.left, box.width)};
 }
 
 class EncodedContent final : public ImageContent {
@@ -60,22 +60,21 @@ class EncodedContent final : public ImageContent {
                  .hint = "set .classes to the number of classes"});
   }
 
-  // reduction_of tells how many times smaller an image of this shape may be.
-  Picture decoded(const EncodedImage& image, const ReductionRule& reduction_of) const {
+  Picture decoded(const EncodedImage& image, const PartRule& part_of) const {
     const std::span bytes(reinterpret_cast<const std::uint8_t*>(image.bytes.data()), image.bytes.size());
-    return with_channels(decode_reduced(bytes, image.name, reduction_of), options_.channels);
+    return with_channels(decode_part(bytes, image.name, part_of), options_.channels);
   }
 
   std::vector<std::uint8_t> boxed(const EncodedImage& image, const ImageShape& shape, const BoxRule& box_of) const {
-    Box box;
-    int reduction = 0;  // unknown
-    const Picture picture = decoded(image, [&](const ImageShape& stored) {
-      box = box_of(stored);
-      reduction = options_.reduced ? reduction_to(box.height, box.width, shape) : 1;
-      return reduction;
+    std::optional<Box> box;
+    const Picture picture = decoded(image, [&](const ImageShape& stored) -> JpegPart {
+      const Box whole = box_of(stored);
+      const int reduction = options_.reduced ? reduction_to(whole.height, whole.width, shape) : 1;
+      box = reduced_box(whole, reduction);
+      return {.reduction = reduction, .box = *box};
     });
-    box = reduction == 0 ? box_of(picture.shape) : reduced_box(box, reduction, picture.shape);
-    return resized_box(picture.pixels, picture.shape, box, shape.height, shape.width);
+    if (!box) box = box_of(picture.shape);
+    return resized_box(picture.pixels, picture.shape, *box, shape.height, shape.width);
   }
 
   std::vector<std::uint8_t> whole(const EncodedImage& image, const ImageShape& shape) const {
@@ -83,9 +82,9 @@ class EncodedContent final : public ImageContent {
     const auto wanted_of = [&](const ImageShape& stored) {
       return resized_shape(stored, options_.resizing, shape.height, shape.width, image.name);
     };
-    Picture picture = decoded(image, [&](const ImageShape& stored) {
+    Picture picture = decoded(image, [&](const ImageShape& stored) -> JpegPart {
       wanted = wanted_of(stored);
-      return options_.reduced ? reduction_to(stored.height, stored.width, wanted) : 1;
+      return {.reduction = options_.reduced ? reduction_to(stored.height, stored.width, wanted) : 1};
     });
     if (wanted.height == 0) wanted = wanted_of(picture.shape);
     picture = resized(std::move(picture), wanted.height, wanted.width, options_.resizing.resampling);

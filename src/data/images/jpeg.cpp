@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <string>
 // clang-format off: jpeglib.h needs the headers before it
@@ -23,6 +24,8 @@ struct JpegReading {
   std::jmp_buf place;
   std::uint8_t* pixels = nullptr;
   std::size_t row_bytes = 0;
+  JDIMENSION first_row = 0, end_row = 0;
+  JDIMENSION first_column = 0, columns = 0;
   char message[JMSG_LENGTH_MAX] = {};
 
   JpegReading() = default;
@@ -64,11 +67,28 @@ struct JpegReading {
     return true;
   }
 
+  // Colours of a row and a column are blended with those beside them: what is decoded of a box is a little more.
+  void take(const Box& box) {
+    constexpr JDIMENSION beside = 2;
+    const auto first = [](std::int64_t at) { return static_cast<JDIMENSION>(std::max<std::int64_t>(0, at - beside)); };
+    const auto end = [](std::int64_t at, JDIMENSION most) { return std::min(static_cast<JDIMENSION>(at) + beside, most); };
+    first_row = first(box.top);
+    end_row = end(box.top + box.height, jpeg.output_height);
+    first_column = first(box.left);
+    columns = end(box.left + box.width, jpeg.output_width) - first_column;
+  }
+
   bool read_rows() {
     if (setjmp(place) != 0) return false;
     jpeg_start_decompress(&jpeg);
-    while (jpeg.output_scanline < jpeg.output_height) {
-      JSAMPROW row = pixels + jpeg.output_scanline * row_bytes;
+#ifdef LIBJPEG_TURBO_VERSION_NUMBER
+    if (columns < jpeg.output_width) jpeg_crop_scanline(&jpeg, &first_column, &columns);
+    if (first_row > 0) jpeg_skip_scanlines(&jpeg, first_row);
+#else
+    first_column = 0;  // other libraries decode whole rows, from the first one on
+#endif
+    while (jpeg.output_scanline < end_row) {
+      JSAMPROW row = pixels + jpeg.output_scanline * row_bytes + first_column * static_cast<unsigned>(jpeg.output_components);
       jpeg_read_scanlines(&jpeg, &row, 1);
     }
     return true;
@@ -77,7 +97,7 @@ struct JpegReading {
 
 }  // namespace
 
-Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path, const ReductionRule& reduction_of) {
+Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path, const PartRule& part_of) {
   JpegReading reading;
   const auto refuse = [&](std::string message, std::string hint) {
     throw Error(
@@ -97,8 +117,11 @@ Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path, c
   const ImageShape stored{
       .height = reading.jpeg.image_height, .width = reading.jpeg.image_width, .channels = colours == JCS_GRAYSCALE ? 1 : 3};
   check_extents(stored.height, stored.width, path);
-  require_read(reading.reduce(reduction_of ? reduction_of(stored) : 1));
+  const JpegPart part = part_of ? part_of(stored) : JpegPart{};
+  require_read(reading.reduce(part.reduction));
   Picture picture = picture_to_fill(reading.jpeg.output_height, reading.jpeg.output_width, stored.channels, path);
+  const Box all{.height = picture.shape.height, .width = picture.shape.width};
+  reading.take(part.box.height > 0 ? part.box : all);
   reading.pixels = picture.pixels.data();
   reading.row_bytes = static_cast<std::size_t>(picture.shape.width * picture.shape.channels);
   require_read(reading.read_rows());

@@ -51,8 +51,8 @@ std::optional<ShardIndex> read_index(const Location& shard, const RangedFile& fi
     ShardIndex index{.offsets = stored.read_values<std::int64_t>("offsets")};
     index.count = parse_number<std::int64_t>(count->second).value_or(-1);
     const bool fits = stored.metadata() == index_metadata(kind, digest, index.count) && index.count >= 0 &&
-                      !index.offsets.empty() && index.offsets.front() >= 0 && std::ranges::is_sorted(index.offsets) &&
-                      std::cmp_less_equal(index.offsets.back(), file.size());
+                      std::cmp_less_equal(index.count, file.size()) && !index.offsets.empty() && index.offsets.front() >= 0 &&
+                      std::ranges::is_sorted(index.offsets) && std::cmp_less_equal(index.offsets.back(), file.size());
     return fits ? std::optional(std::move(index)) : std::nullopt;
   } catch (const Error& error) {
     log(Severity::warning, "the index of {} is not used: {}", shard, error.what());

@@ -39,7 +39,14 @@ std::optional<TarFieldName> name_in_sample(const TarMember& member, const TarRea
   return name;
 }
 
-void refuse_repeated(const TarMember& member, const TarReader& reader) {
+// Whether a sample takes another file of this extension; `has` tells whether it has one.
+void check_file(const TarMember& member, std::size_t num_files, bool has, const TarReader& reader) {
+  constexpr std::size_t most_files = 10'000;
+  if (num_files >= most_files) {
+    reader.refuse(member.begin, fmt::format("the sample of the member \"{}\" has more than {} files", member.name, most_files),
+                  "a key goes up to the first dot: give each sample one of its own");
+  }
+  if (!has) return;
   reader.refuse(member.begin, fmt::format("the member \"{}\" is the second of its sample with this extension", member.name),
                 "give each sample a key of its own");
 }
@@ -61,7 +68,7 @@ ShardIndex index_of_archive(const RangedFile& file, const Location& shard) {
       extensions.clear();
     }
     std::string extension = in_small_letters(name->extension);
-    if (std::ranges::find(extensions, extension) != extensions.end()) refuse_repeated(*member, reader);
+    check_file(*member, extensions.size(), std::ranges::find(extensions, extension) != extensions.end(), reader);
     extensions.push_back(std::move(extension));
   }
   reader.check_end();
@@ -122,7 +129,7 @@ TarSample TarShards::at(std::int64_t index) const {
     if (sample.fields.empty()) sample.key = name->key;
     if (name->key != sample.key) refuse_other_shard(location, member->begin);
     std::string extension = in_small_letters(name->extension);
-    if (sample.find(extension) != nullptr) refuse_repeated(*member, reader);
+    check_file(*member, sample.fields.size(), sample.find(extension) != nullptr, reader);
     sample.fields.push_back({.extension = std::move(extension), .bytes = bytes(member->data, member->size)});
   }
   if (sample.fields.empty()) refuse_other_shard(location, begin);

@@ -1,4 +1,4 @@
-// wanted: what evaluate\(\) adds up is a Mean, a Loss or a std::array of Means
+// wanted: the function of evaluate\(\) returns a Mean, a Loss or a std::array of Means
 #include "trireme/data/tables/table.hpp"
 #include "trireme/trainer/run.hpp"
 
