@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "data/shards/token_column.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/parse_number.hpp"
 #include "trireme/core/range.hpp"
@@ -24,38 +25,6 @@ constexpr std::string_view digest_key = "digest", largest_key = "largest_token";
 constexpr std::string_view tokens_name = "tokens", ends_name = "document_ends", sources_name = "document_sources";
 constexpr std::int64_t read_at_once = 1 << 16;  // elements
 
-// What digest_of_bytes() gives of all elements, of which parts are added in turn; all but the last have whole words.
-class ColumnDigest {
- public:
-  template <typename T>
-  void add(std::span<const T> values) {
-    const std::span<const std::byte> bytes = std::as_bytes(values);
-    const auto words = static_cast<std::int64_t>(bytes.size() / 8);
-    const std::span<const std::byte> rest = bytes.subspan(static_cast<std::size_t>(words) * 8);
-    sum_ += digest("data", DType::uint64, bytes.data(), words, words_);
-    words_ += words;
-    sum_ += digest("data", DType::uint8, rest.data(), std::ssize(rest), words_);
-  }
-  std::uint64_t value() const { return sum_; }
-
- private:
-  std::uint64_t sum_ = 0;
-  std::int64_t words_ = 0;
-};
-
-std::string digest_text(std::int64_t num_tokens, std::uint64_t tokens, std::uint64_t ends, std::uint64_t sources) {
-  return fmt::format("{} tokens, {:016x}", num_tokens, 31 * (31 * tokens + ends) + sources);
-}
-
-// As digest_text() writes it: others may mean something else by a digest.
-bool is_digest_text(std::string_view text) {
-  constexpr std::string_view middle = " tokens, ";
-  const std::size_t at = text.find(middle);
-  return at != text.npos && at > 0 && text.substr(0, at).find_first_not_of("0123456789") == text.npos &&
-         text.size() == at + middle.size() + 16 &&
-         text.substr(at + middle.size()).find_first_not_of("0123456789abcdef") == text.npos;
-}
-
 [[noreturn]] void refuse_shard(const Location& file, std::string message, std::string_view tensor = {}, std::string hint = {}) {
   throw Error({.code = ErrorCode::corrupt_file,
                .message = std::move(message),
@@ -64,39 +33,6 @@ bool is_digest_text(std::string_view text) {
                .path = file.string(),
                .hint = std::move(hint)});
 }
-
-// The elements of a tensor with one dimension, read from a mapped file or in parts.
-class Column {
- public:
-  Column() = default;
-  Column(const SafetensorsEntry& entry, std::shared_ptr<const std::byte> mapped, const InputFile* file)
-      : dtype_(entry.dtype), size_(entry.shape.numel()), begin_(entry.begin), mapped_(std::move(mapped)), file_(file) {}
-
-  std::int64_t size() const { return size_; }
-
-  // The caller has checked that they are there.
-  void read(std::int64_t first, std::span<std::byte> into) const {
-    const std::uint64_t offset = begin_ + static_cast<std::uint64_t>(first) * size_of(dtype_);
-    if (mapped_) {
-      std::memcpy(into.data(), mapped_.get() + offset, into.size());
-    } else if (!into.empty()) {
-      file_->read_at(into, offset);
-    }
-  }
-  template <typename T>
-  T at(std::int64_t index) const {
-    T value{};
-    read(index, std::as_writable_bytes(std::span(&value, 1)));
-    return value;
-  }
-
- private:
-  DType dtype_ = DType::uint8;
-  std::int64_t size_ = 0;
-  std::uint64_t begin_ = 0;
-  std::shared_ptr<const std::byte> mapped_;
-  const InputFile* file_ = nullptr;
-};
 
 }  // namespace
 
@@ -136,6 +72,18 @@ class TokenShards::Shard {
     ends_.read(is_first ? 0 : document - 1, std::as_writable_bytes(std::span(ends).subspan(is_first ? 1 : 0)));
     check_document(document, ends[0], ends[1]);
     return {ends[0], ends[1]};
+  }
+
+  // The caller has checked that they are there.
+  void read_lengths(std::int64_t first, std::span<std::int64_t> into) const {
+    ends_.read(first, std::as_writable_bytes(into));
+    std::int64_t begin = first == 0 ? 0 : ends_.at<std::int64_t>(first - 1);
+    for (std::size_t at = 0; at < into.size(); ++at) {
+      const std::int64_t end = into[at];
+      check_document(first + static_cast<std::int64_t>(at), begin, end);
+      into[at] = end - begin;
+      begin = end;
+    }
   }
 
   bool has_sources() const { return sources_.size() != 0; }
@@ -292,6 +240,18 @@ std::int64_t TokenShards::number_in_file(std::int64_t document) const { return p
 std::int64_t TokenShards::length_of(std::int64_t document) const {
   const Place place = place_of(document);
   return place.shard->tokens_of(place.document).count();
+}
+
+void TokenShards::read_lengths(std::int64_t first, std::span<std::int64_t> into) const {
+  require(first >= 0 && first <= num_documents_ && std::ssize(into) <= num_documents_ - first,
+          "the documents [{}, {}) do not exist, there are {}", first, first + std::ssize(into), num_documents_);
+  while (!into.empty()) {
+    const Place place = place_of(first);
+    const auto count = std::min(std::ssize(into), place.shard->num_documents() - place.document);
+    place.shard->read_lengths(place.document, into.first(static_cast<std::size_t>(count)));
+    into = into.subspan(static_cast<std::size_t>(count));
+    first += count;
+  }
 }
 
 std::int32_t TokenShards::source_of(std::int64_t document) const {

@@ -43,6 +43,8 @@ class TokenShards {
 
   // A document's tokens. Ends that do not ascend throw Error{corrupt_file}.
   std::int64_t length_of(std::int64_t document) const;
+  // Of the documents [first, first + into.size()), in one read for each shard.
+  void read_lengths(std::int64_t first, std::span<std::int64_t> into) const;
   std::int32_t source_of(std::int64_t document) const;  // 0 where the shard names no sources
   bool has_sources() const noexcept;                    // whether a shard names them
   // The document's tokens [begin, begin + into.size()). Those that are not there throw Error.
