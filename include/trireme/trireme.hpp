@@ -88,6 +88,7 @@
 #include "trireme/data/sources/on_device.hpp"
 #include "trireme/data/sources/permutation.hpp"
 #include "trireme/data/sources/rows.hpp"
+#include "trireme/data/sources/transform.hpp"
 #include "trireme/data/tables/npy_rows.hpp"
 #include "trireme/data/tables/read_csv.hpp"
 #include "trireme/data/tables/read_npy.hpp"

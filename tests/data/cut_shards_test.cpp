@@ -60,6 +60,11 @@ TEST_CASE("a writer cuts shards at a number of tokens") {
   CHECK(shards.num_shards() == 4);
   CHECK(TokenShards({token_shard(prefix, 0)}).size() == 2);
   CHECK(TokenShards({token_shard(prefix, 2)}).num_tokens() == 7);
+  std::vector<std::int64_t> lengths(4);
+  shards.read_lengths(1, lengths);
+  CHECK(lengths == std::vector<std::int64_t>{1, 2, 7, 1});
+  CHECK_THROWS_AS(shards.read_lengths(2, lengths), Error);
+  CHECK_THROWS_AS(shards.read_lengths(-1, lengths), Error);
   CHECK(token_shard(prefix, 123'456).name() == "x-123456.safetensors");
   std::ofstream(folder.path() / "a/x-7.safetensors");
   std::ofstream(folder.path() / "a/x-00009.safetensors.1-0.tmp");

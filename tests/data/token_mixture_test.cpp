@@ -47,8 +47,15 @@ TEST_CASE("a mixture file names parts, weights and when they change") {
   CHECK(loader.tokens_per_sample() == 16);
   CHECK(loader.load(15).rows() == 4);
 
+  std::ofstream(folder.path() / "other.json") << R"({"parts": [{"data": "a-{0..1}.safetensors", "weight": 1},
+      {"name": "bees", "data": "b", "weight": 3}], "weights_from_step": {"20": [1, 0], "11": [0.5, 0.5]}})";
+  const TokenMixture other = open_token_mixture((folder.path() / "other.json").string(), {.length = 16});
+  CHECK(content_of(other.rows) == content_of(mixture.rows));
+  CHECK(content_of(other) != content_of(mixture));
+
   const TokenMixture single = open_token_mixture((folder.path() / "a-{0..1}.safetensors").string(), {.length = 16});
   CHECK(single.weights.empty());
+  CHECK(content_of(single) == content_of(single.rows));
   CHECK(single.rows.size() == mixture.rows.part(0).size());
 }
 

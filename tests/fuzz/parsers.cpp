@@ -23,6 +23,7 @@
 #include "trireme/data/images/mnist.hpp"
 #include "trireme/data/shards/json_lines.hpp"
 #include "trireme/data/shards/tar_shards.hpp"
+#include "trireme/data/shards/token_shards.hpp"
 #include "trireme/data/tables/npy_rows.hpp"
 #include "trireme/data/tables/read_csv.hpp"
 #include "trireme/data/tables/read_npy.hpp"
@@ -58,6 +59,38 @@ std::vector<std::string> safetensors_seeds() {
           file(R"({"__metadata__":{"k":"v"},"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]},)"
                R"("b":{"dtype":"BF16","shape":[0,9],"data_offsets":[1,1],"x":[1.5,null,{"y":true}]}})",
                1)};
+}
+
+void read_token_shard(Bytes bytes) {
+  answer([&] {
+    const MemoryFile content(bytes);
+    const data::TokenShards shards({content.path()});
+    std::vector<std::int64_t> lengths(1);
+    shards.read_lengths(shards.size() - 1, lengths);
+    check(shards.length_of(shards.size() - 1) == lengths[0], "a document has two lengths");
+    shards.verify();
+    std::int64_t tokens = 0;
+    for (std::int64_t document = 0; document < shards.size(); ++document) tokens += std::ssize(shards.at(document));
+    check(tokens == shards.num_tokens(), "tokens of documents are lost");
+  });
+}
+
+std::vector<std::string> token_shard_seeds() {
+  const auto shard = [](std::string_view header, std::string_view data) {
+    const std::uint64_t length = header.size();
+    return std::string(reinterpret_cast<const char*>(&length), sizeof length).append(header).append(data);
+  };
+  using namespace std::literals;
+  constexpr std::string_view ends = "\1\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0"sv;
+  return {shard(R"({"__metadata__":{"format":"trireme.tokens","largest_token":"9"},)"
+                R"("document_ends":{"dtype":"I64","shape":[2],"data_offsets":[0,16]},)"
+                R"("tokens":{"dtype":"U16","shape":[3],"data_offsets":[16,22]}})",
+                std::string(ends) + "\1\0\2\0\3\0"s),
+          shard(R"({"__metadata__":{"format":"trireme.tokens","digest":"3 tokens, 0123456789abcdef"},)"
+                R"("document_ends":{"dtype":"I64","shape":[2],"data_offsets":[0,16]},)"
+                R"("document_sources":{"dtype":"I32","shape":[2],"data_offsets":[16,24]},)"
+                R"("tokens":{"dtype":"U32","shape":[3],"data_offsets":[24,36]}})",
+                std::string(ends) + std::string(20, '\0'))};
 }
 
 std::string with_checksum(std::string_view content) {
@@ -419,6 +452,7 @@ std::vector<std::string> frame_seeds() {
 }
 
 constexpr std::array parsers_of_data{Parser{"safetensors", read_tensors, safetensors_seeds},
+                                     Parser{"token_shard", read_token_shard, token_shard_seeds},
                                      Parser{"manifest", read_manifest, manifest_seeds},
                                      Parser{"run_status", read_status, status_seeds},
                                      Parser{"vocabulary", read_words, text_seeds},

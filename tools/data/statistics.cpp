@@ -47,8 +47,10 @@ Counted count(const data::TokenShards& shards) {
   data::for_each_item((shards.size() - 1) / documents_at_once + 1, 0, [&](std::int64_t part) {
     Counted own;
     const std::int64_t first = part * documents_at_once;
-    for (std::int64_t document = first; document < std::min(shards.size(), first + documents_at_once); ++document) {
-      const std::int64_t length = shards.length_of(document);
+    std::vector<std::int64_t> lengths(static_cast<std::size_t>(std::min(documents_at_once, shards.size() - first)));
+    shards.read_lengths(first, lengths);
+    for (std::size_t at = 0; at < lengths.size(); ++at) {
+      const std::int64_t length = lengths[at], document = first + static_cast<std::int64_t>(at);
       ++own.lengths[length];
       SourceCounts& source = own.sources[shards.source_of(document)];
       ++source.documents;

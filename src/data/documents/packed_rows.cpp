@@ -90,9 +90,11 @@ class PackedRows::Packing {
   PackedPieces pack(std::int64_t stretch, std::int64_t* cut_tokens) const {
     const std::int64_t first = stretch * options_.documents_at_once;
     const std::int64_t end = first + std::min(options_.documents_at_once, documents_.size() - first);
+    std::vector<std::int64_t> lengths(static_cast<std::size_t>(end - first));
+    documents_.read_lengths(first, lengths);
     std::vector<Piece> pieces;
     for (std::int64_t document = first; document < end; ++document) {
-      const std::int64_t tokens = documents_.length_of(document);
+      const std::int64_t tokens = lengths[static_cast<std::size_t>(document - first)];
       require(tokens <= options_.length || options_.long_documents != LongDocuments::refused,
               "document {} has {} tokens, which is more than the {} of a row; make rows longer, or let long documents be "
               "truncated or split",

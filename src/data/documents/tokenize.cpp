@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <array>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -61,15 +62,22 @@ class Job {
     documents_.emplace(inputs_.files, options.separator, DocumentPlace{next[0], next[1]});
   }
 
+  // Beside tokenizing, a thread writes what was gathered before and reads what comes next.
   TokenizeReport run() {
-    do {
+    together("read documents", [&] { next_ = read(); });
+    while (!next_.empty() || !read_.empty()) {
+      std::vector<RawDocument> written = std::exchange(read_, std::exchange(next_, {}));
+      std::vector<Tokenized> gathered = std::exchange(tokenized_, {});
       together("tokenize documents", [&] {
-        write();
-        read();
+        auto beside = std::async(std::launch::async, [&] {
+          write(written, gathered);
+          next_ = read();
+        });
         tokenize_own();
+        beside.get();
       });
       gather();
-    } while (!read_.empty());
+    }
     together("write the last shard", [&] {
       if (shards_) shards_->finish();
     });
@@ -86,16 +94,17 @@ class Job {
   }
 
   // As many documents as all ranks take at once.
-  void read() {
-    read_.clear();
+  std::vector<RawDocument> read() {
+    std::vector<RawDocument> documents;
     const auto workers = static_cast<std::size_t>(workers_ * num_ranks_);
     std::size_t bytes = 0;
-    while (bytes < workers * bytes_at_once && read_.size() < workers * documents_at_once) {
+    while (bytes < workers * bytes_at_once && documents.size() < workers * documents_at_once) {
       std::optional<RawDocument> document = documents_->next();
       if (!document) break;
       bytes += document->text.size();
-      read_.push_back(*std::move(document));
+      documents.push_back(*std::move(document));
     }
+    return documents;
   }
 
   Range share(int rank) const { return share_of(std::ssize(read_), rank, num_ranks_); }
@@ -171,18 +180,15 @@ class Job {
     }
   }
 
-  // What was gathered before.
-  void write() {
+  void write(const std::vector<RawDocument>& documents, const std::vector<Tokenized>& tokenized) {
     if (!shards_) return;
-    for (std::size_t at = 0; at < tokenized_.size(); ++at) {
-      const Tokenized& document = tokenized_[at];
-      if (document.tokens.empty()) {
-        shards_->leave_out(document.is_broken);
+    for (std::size_t at = 0; at < tokenized.size(); ++at) {
+      if (tokenized[at].tokens.empty()) {
+        shards_->leave_out(tokenized[at].is_broken);
       } else {
-        shards_->add(document.tokens, read_[at]);
+        shards_->add(tokenized[at].tokens, documents[at]);
       }
     }
-    tokenized_.clear();
   }
 
   TokenizeReport report() const {
@@ -209,7 +215,8 @@ class Job {
   TokenizedInputs inputs_;
   std::optional<TokenizedShards> shards_;  // of the first rank
   std::optional<RawDocuments> documents_;
-  std::vector<RawDocument> read_;     // for all ranks
+  std::vector<RawDocument> next_;     // for all ranks
+  std::vector<RawDocument> read_;     // those that are tokenized
   std::vector<Tokenized> tokenized_;  // of this rank's share; on the first one, once gathered, of all
 };
 

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "data/shards/shard_column.hpp"
+#include "data/shards/shard_digest.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/parse_number.hpp"
 #include "trireme/core/range.hpp"
-#include "trireme/files/digest.hpp"
 #include "trireme/files/file_content.hpp"
 #include "trireme/files/file_system.hpp"
 
@@ -25,38 +25,6 @@ constexpr std::string_view format_name = "trireme.tokens";
 constexpr std::string_view digest_key = "digest", largest_key = "largest_token";
 constexpr std::string_view tokens_name = "tokens", ends_name = "document_ends", sources_name = "document_sources";
 constexpr std::int64_t read_at_once = 1 << 16;  // elements
-
-// What digest_of_bytes() gives of all elements, of which parts are added in turn; all but the last have whole words.
-class ColumnDigest {
- public:
-  template <typename T>
-  void add(std::span<const T> values) {
-    const std::span<const std::byte> bytes = std::as_bytes(values);
-    const auto words = static_cast<std::int64_t>(bytes.size() / 8);
-    const std::span<const std::byte> rest = bytes.subspan(static_cast<std::size_t>(words) * 8);
-    sum_ += digest("data", DType::uint64, bytes.data(), words, words_);
-    words_ += words;
-    sum_ += digest("data", DType::uint8, rest.data(), std::ssize(rest), words_);
-  }
-  std::uint64_t value() const { return sum_; }
-
- private:
-  std::uint64_t sum_ = 0;
-  std::int64_t words_ = 0;
-};
-
-std::string digest_text(std::int64_t num_tokens, std::uint64_t tokens, std::uint64_t ends, std::uint64_t sources) {
-  return fmt::format("{} tokens, {:016x}", num_tokens, 31 * (31 * tokens + ends) + sources);
-}
-
-// As digest_text() writes it: others may mean something else by a digest.
-bool is_digest_text(std::string_view text) {
-  constexpr std::string_view middle = " tokens, ";
-  const std::size_t at = text.find(middle);
-  return at != text.npos && at > 0 && text.substr(0, at).find_first_not_of("0123456789") == text.npos &&
-         text.size() == at + middle.size() + 16 &&
-         text.substr(at + middle.size()).find_first_not_of("0123456789abcdef") == text.npos;
-}
 
 [[noreturn]] void refuse_shard(const Location& file, std::string message, std::string_view tensor = {}, std::string hint = {}) {
   throw Error({.code = ErrorCode::corrupt_file,
@@ -76,22 +44,27 @@ void widen(const std::byte* __restrict narrow, std::span<std::int32_t> wide) {
   }
 }
 
+SafetensorsFile header_of(const Location& location) {
+  SafetensorsFile header(location);
+  const auto format = header.metadata().find(std::string(format_key));
+  if (format == header.metadata().end() || format->second != format_name) {
+    refuse_shard(location,
+                 fmt::format("the file is no token shard: its metadata does not say {{\"format\": \"{}\"}}", format_name), {},
+                 "trireme-data tokenize makes token shards of texts");
+  }
+  return header;
+}
+
 }  // namespace
 
 class TokenShards::Shard {
  public:
   explicit Shard(const Location& location)
-      : header_(location),
+      : header_(header_of(location)),
         file_(location),
         tokens_(entry(tokens_name, {DType::uint16, DType::uint32}), file_, false),
         ends_(entry(ends_name, {DType::int64, DType::int64}), file_, true),
         is_wide_(header_.at(tokens_name).dtype == DType::uint32) {
-    const auto format = metadata().find(std::string(format_key));
-    if (format == metadata().end() || format->second != format_name) {
-      refuse_shard(location,
-                   fmt::format("the file is no token shard: its metadata does not say {{\"format\": \"{}\"}}", format_name), {},
-                   "trireme-data tokenize makes token shards of texts");
-    }
     if (header_.find(sources_name) != nullptr) {
       sources_.emplace(entry(sources_name, {DType::int32, DType::int32}), file_, true);
       if (sources_->size() != ends_.size()) {
@@ -116,6 +89,18 @@ class TokenShards::Shard {
     ends_.read(is_first ? 0 : document - 1, std::as_writable_bytes(std::span(ends).subspan(is_first ? 1 : 0)));
     check_document(document, ends[0], ends[1]);
     return {ends[0], ends[1]};
+  }
+
+  // The caller has checked that they are there.
+  void read_lengths(std::int64_t first, std::span<std::int64_t> into) const {
+    ends_.read(first, std::as_writable_bytes(into));
+    std::int64_t begin = first == 0 ? 0 : ends_.at<std::int64_t>(first - 1);
+    for (std::size_t at = 0; at < into.size(); ++at) {
+      const std::int64_t end = into[at];
+      check_document(first + static_cast<std::int64_t>(at), begin, end);
+      into[at] = end - begin;
+      begin = end;
+    }
   }
 
   bool has_sources() const { return sources_.has_value(); }
@@ -271,6 +256,18 @@ std::int64_t TokenShards::number_in_file(std::int64_t document) const { return p
 std::int64_t TokenShards::length_of(std::int64_t document) const {
   const Place place = place_of(document);
   return place.shard->tokens_of(place.document).count();
+}
+
+void TokenShards::read_lengths(std::int64_t first, std::span<std::int64_t> into) const {
+  require(first >= 0 && first <= num_documents_ && std::ssize(into) <= num_documents_ - first,
+          "the documents [{}, {}) do not exist, there are {}", first, first + std::ssize(into), num_documents_);
+  while (!into.empty()) {
+    const Place place = place_of(first);
+    const auto count = std::min(std::ssize(into), place.shard->num_documents() - place.document);
+    place.shard->read_lengths(place.document, into.first(static_cast<std::size_t>(count)));
+    into = into.subspan(static_cast<std::size_t>(count));
+    first += count;
+  }
 }
 
 std::int32_t TokenShards::source_of(std::int64_t document) const {

@@ -43,6 +43,8 @@ class TokenShards {
 
   // The number of a document's tokens. Throws Error{corrupt_file} if ends do not ascend.
   std::int64_t length_of(std::int64_t document) const;
+  // The lengths of the documents [first, first + into.size()), with one read per shard.
+  void read_lengths(std::int64_t first, std::span<std::int64_t> into) const;
   std::int32_t source_of(std::int64_t document) const;  // 0 if the shard names no sources
   bool has_sources() const noexcept;                    // whether a shard names sources
   // Copies the document's tokens [begin, begin + into.size()). Throws Error if some of them do not exist.
