@@ -8,6 +8,7 @@
 #include "catch.hpp"
 #include "fixtures.hpp"
 #include "temporary_folder.hpp"
+#include "trireme/tokenizers/files/read_tokenizer.hpp"
 #include "trireme/tokenizers/training/train_bpe.hpp"
 
 using namespace trireme;

@@ -9,6 +9,8 @@
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
+#include "tokenizers/text/regex.hpp"
+#include "tokenizers/text/utf8.hpp"
 #include "tokenizers/training/learn_merges.hpp"
 #include "trireme/core/error.hpp"
 
@@ -170,4 +172,54 @@ TEST_CASE("counts have 64 bits") {
   const auto learnt = tokenizers::learn_merges(words, {.vocabulary_size = 258});
   CHECK(learnt.tokens.text(256) == "cd");
   CHECK(learnt.tokens.text(257) == "ab");
+}
+
+TEST_CASE("known patterns match what their regular expressions match") {
+  // Characters that the patterns tell apart, and then all characters.
+  const Texts pieces{" ",          " ",       "  ",
+                     "\n",         "\r",      "\t",
+                     "a",          "Zz",      "s",
+                     "S",          "'",       "'s",
+                     "'RE",        "'ll",     "'l",
+                     "'v",         "'\u017F", "1",
+                     "234",        "!",       "\u3000",
+                     "\u00A0",     "\u0085",  "\u2028",
+                     "\u180E",     "\u00E9",  "e\u0301",
+                     "\u0660",     "\u216B",  "\u4E2D",
+                     "\U0001F44B", "\u200B",  std::string(1, '\0'),
+                     "\x7F",       "\x1C",    "_"};
+  std::string text;
+  std::uint64_t state = 7;
+  for (int count = 0; count < 60'000; ++count) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    text += pieces[(state >> 33) % pieces.size()];
+  }
+  for (char32_t character = 0; character < 0x110000; ++character) {
+    if (character >= 0xD800 && character <= 0xDFFF) continue;
+    tokenizers::append_character(character, text);
+    if (character % 3 == 0) text += pieces[character % pieces.size()];
+  }
+  for (const std::string pattern : {tokenizers::patterns::gpt2, tokenizers::patterns::cl100k, tokenizers::patterns::qwen2}) {
+    CAPTURE(pattern);
+    REQUIRE(tokenizers::known_pattern_of(pattern).has_value());
+    const auto ends = [](const std::string& of, std::string_view in) {
+      std::vector<std::int64_t> found;
+      tokenizers::Regex(of, tokenizers::RegexRules::oniguruma).for_matches(in, [&](const Range& match) {
+        found.push_back(match.begin);
+        found.push_back(match.end);
+      });
+      return found;
+    };
+    CHECK(ends(pattern, text) == ends("(?:" + pattern + ")", text));
+    // Every end of a text.
+    for (std::size_t size = 0; size < 3000; ++size) {
+      const std::string_view part = std::string_view(text).substr(0, size);
+      if (tokenizers::first_invalid(part) < size) continue;
+      const auto last = [&](const std::string& of) {
+        return ends(of, part.substr(part.size() - std::min<std::size_t>(size, 9)));
+      };
+      if (tokenizers::first_invalid(part.substr(size - std::min<std::size_t>(size, 9))) < 9) continue;
+      REQUIRE(last(pattern) == last("(?:" + pattern + ")"));
+    }
+  }
 }

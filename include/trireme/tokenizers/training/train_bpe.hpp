@@ -10,7 +10,7 @@
 
 #include "trireme/core/export.hpp"
 #include "trireme/files/location.hpp"
-#include "trireme/tokenizers/files/read_tokenizer.hpp"
+#include "trireme/tokenizers/text/patterns.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace tokenizers {
