@@ -92,11 +92,11 @@ class PatternScanner {
       const std::uint64_t letters = (small + (0x80 - 'a') * ones) & ~(small + (0x7F - 'z') * ones) & ~bytes & 0x80 * ones;
       if (letters != 0x80 * ones) {
         at += static_cast<std::size_t>(std::countr_one(letters | 0x7F * ones)) / 8;
+        if (static_cast<unsigned char>(text_[at]) < 0x80) return at;
         break;
       }
       at += 8;
     }
-    // At an ASCII character that is no letter, except where the text ends or goes on with others.
     return end_of_run(at, CharacterClass::letter);
   }
 
