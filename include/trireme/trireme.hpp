@@ -187,6 +187,8 @@
 #include "trireme/tokenizers/chat/chat_template.hpp"
 #include "trireme/tokenizers/codecs/tokenizer.hpp"
 #include "trireme/tokenizers/files/read_tokenizer.hpp"
+#include "trireme/tokenizers/text/patterns.hpp"
+#include "trireme/tokenizers/training/train_bpe.hpp"
 #include "trireme/trainer/fit.hpp"
 #include "trireme/trainer/launch.hpp"
 #include "trireme/trainer/run.hpp"

@@ -35,7 +35,7 @@ run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${FOLDER}/build/example)
 run(${FOLDER}/build/own_policy)
 run(${FOLDER}/build/own_expression)
-foreach(installed IN ITEMS allreduce allreduce_buckets train_gan train_gpt train_lm train_lstm train_resnet train_vit trireme-ckpt trireme-data trireme-evaluate trireme-export trireme-flight trireme-generate trireme-run trireme-schedule)
+foreach(installed IN ITEMS allreduce allreduce_buckets train_gan train_gpt train_lm train_lstm train_resnet train_vit trireme-ckpt trireme-data trireme-evaluate trireme-export trireme-flight trireme-generate trireme-run trireme-schedule trireme-train-tokenizer)
   if(EXISTS ${BUILD}/bin/${installed}) # where they are built at all
     run(${prefix}/bin/${installed} --version)
   endif()

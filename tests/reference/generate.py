@@ -12,7 +12,8 @@ import pathlib
 import torch
 
 from generator import bert_models, chats, convergence, functions, gan_models, gpt_models, image_models, llama_models, lora_models
-from generator import operations, optimizers, pictures, ports, precision, pretrained, samples, tokenizer_files, vit_models, word_models
+from generator import operations, optimizers, pictures, ports, precision, pretrained, samples, tokenizer_files, tokenizer_training
+from generator import vit_models, word_models
 from generator.fixture_set import FixtureSet
 
 PARTS = (
@@ -30,6 +31,7 @@ PARTS = (
     gpt_models,
     lora_models,
     tokenizer_files,
+    tokenizer_training,
     chats,
     samples,
     pictures,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
 #include <utility>
 
 #include "tokenizers/text/utf8.hpp"
@@ -103,17 +104,22 @@ void Bpe::encode(std::string_view text, std::span<const Range> words, std::vecto
     const std::string_view word = part_of(text, words[at]);
     entries[at] = nullptr;
     if (word.size() > WordKey::most_bytes) continue;
-    keys[at] = WordKey(word, text.size() - static_cast<std::size_t>(words[at].begin));
-    entries[at] = &cache.entry_of(keys[at]);
+    // In place: a copy would have to wait until its parts are stored.
+    std::construct_at(&keys[at], word, text.size() - static_cast<std::size_t>(words[at].begin));
+    entries[at] = cache.entries_of(keys[at]);
     __builtin_prefetch(entries[at], 1);
   }
   std::array<std::int32_t, most_words * WordCache::most_tokens> found;
   std::size_t count = 0;
   for (std::size_t at = 0; at < words.size(); ++at) {
     const std::string_view word = part_of(text, words[at]);
-    const WordCache::Entry* const entry = entries[at];
-    const bool is_there = entry != nullptr && entry->model == number_ && entry->word == keys[at];
-    if (is_there || fill(entries[at], keys[at], word, symbols)) {
+    WordCache::Entry* entry = entries[at];
+    bool is_there = entry != nullptr && holds(*entry, keys[at]);
+    if (!is_there && entry != nullptr && holds(entry[1], keys[at])) {
+      is_there = true;
+      ++entry;
+    }
+    if (is_there || fill(entry, keys[at], word, symbols)) {
       std::copy_n(entry->tokens.begin(), WordCache::most_tokens, found.begin() + static_cast<std::ptrdiff_t>(count));
       count += entry->count;
     } else {
@@ -124,16 +130,23 @@ void Bpe::encode(std::string_view text, std::span<const Range> words, std::vecto
   tokens.insert(tokens.end(), found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
-// Puts a word's tokens into an entry. Returns false if there is no entry or they do not fit; then they are in `symbols`.
+bool Bpe::holds(const WordCache::Entry& entry, const WordKey& word) const {
+  return entry.model == number_ && entry.word == word;
+}
+
+// Puts a word's tokens into an entry, whose former content goes to the next one. Returns false if there is no entry or they do
+// not fit; then they are in `symbols`.
 bool Bpe::fill(WordCache::Entry* entry, const WordKey& key, std::string_view word, std::vector<Symbol>& symbols) const {
   if (entry != nullptr) {
     if (const std::int32_t whole = whole_.find(key); whole >= 0) {
+      entry[1] = entry[0];
       *entry = {.word = key, .model = number_, .count = 1, .tokens = {whole}};
       return true;
     }
   }
   merge(word, symbols);
   if (entry == nullptr || symbols.size() > WordCache::most_tokens) return false;
+  entry[1] = entry[0];
   *entry = {.word = key, .model = number_, .count = static_cast<std::uint32_t>(symbols.size())};
   std::ranges::transform(symbols, entry->tokens.begin(), &Symbol::token);
   return true;

@@ -32,6 +32,7 @@ class Bpe : public Model {
               std::vector<std::int32_t>* sizes) const override;
 
  private:
+  bool holds(const WordCache::Entry& entry, const WordKey& word) const;
   bool fill(WordCache::Entry* entry, const WordKey& key, std::string_view word, std::vector<Symbol>& symbols) const;
   bool comes_of_merges(std::int32_t token) const;
   bool is_known(std::string_view word) const;

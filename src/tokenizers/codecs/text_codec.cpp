@@ -98,6 +98,7 @@ Encoding TextCodec::encode_pair(std::string_view first, std::string_view second,
 }
 
 void TextCodec::encode_text(std::string_view text, bool with_special, Encoding& to, bool with_offsets) const {
+  to.tokens.reserve(to.tokens.size() + text.size() / 4);  // about as many as there are
   const auto add = [&](const Range& source, const AddedToken& token) {
     to.tokens.push_back(token.number);
     if (with_offsets) to.offsets.push_back(widened(source, text));
@@ -136,7 +137,7 @@ void TextCodec::encode_words(const TracedText& text, std::string_view whole, Enc
       }
     }
   };
-  parts_.splitter.split(text.text(), [&](const Range& word) {
+  parts_.splitter.split(text.text(), [&](Range word) {  // a copy, which stays in registers
     words[count++] = word;
     if (count == words.size()) encode_them();
   });

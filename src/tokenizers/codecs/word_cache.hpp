@@ -21,8 +21,8 @@ class WordCache {
     std::array<std::int32_t, most_tokens> tokens{};
   };
 
-  // The only entry that may hold the word.
-  Entry& entry_of(const WordKey& word) { return entries_[word.hash() >> (64 - bits)]; }
+  // The first of the two entries that may hold the word; the second one follows.
+  Entry* entries_of(const WordKey& word) { return &entries_[word.hash() >> (64 - bits) & ~std::uint64_t{1}]; }
 
  private:
   static constexpr int bits = 15;

@@ -12,11 +12,12 @@ namespace trireme::tokenizers {
 struct WordKey {
   static constexpr std::size_t most_bytes = 24;
 
-  WordKey() = default;
+  WordKey() = default;  // without values
 
   // `readable` is the number of bytes that may be read from the begin of the word. With 24 or more, the copy has no branches.
   WordKey(std::string_view word, std::size_t readable) : bytes(word.size()) {
     if (readable < most_bytes) {
+      parts = {};
       word.copy(reinterpret_cast<char*>(parts.data()), word.size());  // an empty word may have no memory
       return;
     }
@@ -25,10 +26,14 @@ struct WordKey {
       for (std::size_t at = 0; at < most_bytes; ++at) result[at] = 0xFF;
       return result;
     }();
-    std::array<std::uint64_t, 3> mask;
-    std::memcpy(parts.data(), word.data(), most_bytes);
-    std::memcpy(mask.data(), ones_then_zeros.data() + most_bytes - word.size(), most_bytes);
-    for (std::size_t part = 0; part < parts.size(); ++part) parts[part] &= mask[part];
+    const unsigned char* const mask = ones_then_zeros.data() + most_bytes - word.size();
+    const auto part = [&](std::size_t number) {
+      std::uint64_t of_word = 0, of_mask = 0;
+      std::memcpy(&of_word, word.data() + 8 * number, 8);
+      std::memcpy(&of_mask, mask + 8 * number, 8);
+      return of_word & of_mask;
+    };
+    parts = {part(0), part(1), part(2)};
   }
   explicit WordKey(std::string_view word) : WordKey(word, word.size()) {}
 
@@ -43,8 +48,8 @@ struct WordKey {
     return (differ(0) | differ(1) | differ(2) | (a.bytes ^ b.bytes)) == 0;
   }
 
-  std::array<std::uint64_t, 3> parts{};
-  std::uint64_t bytes = 0;
+  std::array<std::uint64_t, 3> parts;
+  std::uint64_t bytes;
 };
 
 }  // namespace trireme::tokenizers

@@ -1,5 +1,6 @@
 #include "tokenizers/text/byte_level.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "tokenizers/text/utf8.hpp"
@@ -22,17 +23,22 @@ constexpr std::array<int, end_of_alphabet> alphabet() {
   return bytes;
 }
 
+constexpr auto bytes_of_characters = alphabet();
+
 }  // namespace
 
 std::optional<std::string> bytes_of_spelling(std::string_view spelling) {
-  static constexpr auto bytes = alphabet();
   std::string result;
   for (std::size_t at = 0; at < spelling.size(); at += size_of_character(spelling[at])) {
     const char32_t character = character_at(spelling.data() + at);
-    if (character >= end_of_alphabet || bytes[character] < 0) return {};
-    result += static_cast<char>(bytes[character]);
+    if (character >= end_of_alphabet || bytes_of_characters[character] < 0) return {};
+    result += static_cast<char>(bytes_of_characters[character]);
   }
   return result;
+}
+
+char32_t spelling_of(unsigned char byte) {
+  return static_cast<char32_t>(std::ranges::find(bytes_of_characters, static_cast<int>(byte)) - bytes_of_characters.begin());
 }
 
 }  // namespace trireme::tokenizers

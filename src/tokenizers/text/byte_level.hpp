@@ -10,4 +10,7 @@ namespace trireme::tokenizers {
 // other characters.
 std::optional<std::string> bytes_of_spelling(std::string_view spelling);
 
+// The character that spells a byte.
+char32_t spelling_of(unsigned char byte);
+
 }  // namespace trireme::tokenizers

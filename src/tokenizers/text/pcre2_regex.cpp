@@ -72,7 +72,7 @@ struct Regex::Code {
 };
 
 Regex::Regex(const std::string& pattern, RegexRules rules)
-    : pattern_(pattern), code_(std::make_shared<const Code>(pattern, rules)) {}
+    : pattern_(pattern), known_(known_pattern_of(pattern)), code_(std::make_shared<const Code>(pattern, rules)) {}
 
 Regex::Match::Match(const Regex& of, std::string_view in) : regex(of), text(in) {}
 

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "tokenizers/text/known_patterns.hpp"
 #include "trireme/core/range.hpp"
 
 namespace trireme::tokenizers {
@@ -22,6 +24,7 @@ class Regex {
   // Calls visit(Range) for each non-empty match, from left to right. The text must be valid UTF-8.
   template <typename Visit>
   void for_matches(std::string_view text, const Visit& visit) const {
+    if (known_) return for_matches_of(*known_, text, visit);
     Match match(*this, text);
     while (match.next()) visit(Range{.begin = match.begin, .end = match.end});
   }
@@ -39,6 +42,7 @@ class Regex {
   };
 
   std::string pattern_;
+  std::optional<KnownPattern> known_;
   std::shared_ptr<const Code> code_;
 };
 

@@ -86,6 +86,7 @@ class WordSplitter {
   // Calls visit(Range) for each word, from left to right.
   template <typename Visit>
   void split(std::string_view text, const Visit& visit) const {
+    if (rules_.size() == 1) return std::visit([&](const auto& only) { only.split(text, visit); }, rules_[0]);
     if (!text.empty()) split(0, text, {.begin = 0, .end = static_cast<std::int64_t>(text.size())}, visit);
   }
 

@@ -7,6 +7,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/files/location.hpp"
 #include "trireme/tokenizers/codecs/tokenizer.hpp"
+#include "trireme/tokenizers/text/patterns.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace tokenizers {
@@ -24,16 +25,6 @@ Tokenizer read_tokenizer(const Location& path);
 
 // Whether a folder has one of these files. Throws Error if the folder has only files of unsupported tokenizers.
 bool has_tokenizer(const Location& folder);
-
-// Regular expressions with which known tokenizers split text before they merge bytes.
-namespace patterns {
-inline constexpr const char* gpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-// GPT-4's cl100k_base and Llama 3.
-inline constexpr const char* cl100k =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-inline constexpr const char* qwen2 =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-}  // namespace patterns
 
 struct TiktokenOptions {
   std::string pattern = patterns::cl100k;
