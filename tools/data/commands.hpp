@@ -28,6 +28,9 @@ data::TokenShards open_shards(const std::vector<std::string>& patterns);
 
 int verify(const std::vector<std::string>& patterns, std::optional<std::int64_t> vocabulary);  // 1: damaged
 
+// Writes the indexes of tar archives and files of lines beside them.
+int index(const std::vector<std::string>& patterns);
+
 struct StatisticsCommand {
   std::vector<std::string> patterns;
   std::optional<std::int64_t> length;  // of rows

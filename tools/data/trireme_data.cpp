@@ -74,6 +74,13 @@ int main(int argc, char** argv) {
   verify->add_option("PATTERN", patterns, about_pattern)->required();
   add_number(*verify, "--vocabulary", vocabulary, "tokens are below this")->check(at_least(1));
 
+  CLI::App* indexer =
+      app.add_subcommand("index", "where the samples of tar archives and the lines of files begin, kept beside them");
+  indexer
+      ->add_option("PATTERN", patterns,
+                   "archives or files of lines: train-{000..099}.tar, part-{0..9}.jsonl, @list.txt, folders")
+      ->required();
+
   CLI::App* stats = app.add_subcommand("stats", "documents, tokens, lengths and sources");
   stats->add_option("PATTERN", counting.patterns, about_pattern)->required();
   add_number(*stats, "--length", counting.length, "of rows: tells how many they are, and their padding")->check(at_least(1));
@@ -104,6 +111,7 @@ int main(int argc, char** argv) {
         if (*tokenize) return data_program::tokenize(tokenizing, world);
         if (world.rank() != 0) return 0;
         if (*verify) return data_program::verify(patterns, vocabulary);
+        if (*indexer) return data_program::index(patterns);
         if (*stats) return data_program::statistics(counting);
         if (*splitter) return split(patterns, output, splitting);
         if (*shard) return cut(patterns, output, cutting);
