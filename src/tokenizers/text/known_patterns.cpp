@@ -1,6 +1,10 @@
 #include "tokenizers/text/known_patterns.hpp"
 
+#include <atomic>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tokenizers/text/regex.hpp"
@@ -9,28 +13,51 @@
 namespace trireme::tokenizers {
 namespace {
 
-constexpr char32_t end_of_unicode = 0x110000;
+constexpr std::size_t characters_of_page = 256;
 
-// The classes of all characters.
-std::vector<CharacterClass> classes_of_characters() {
-  std::string all;
-  for (char32_t character = 0x80; character < end_of_unicode; ++character) {
-    if (character < 0xD800 || character > 0xDFFF) append_character(character, all);
+// The classes of all characters, found out for pages of them that texts have: for all at once it would take longer than a short
+// text.
+class CharacterClasses {
+ public:
+  CharacterClass of(char32_t character) {
+    const Page* page = pages_[character / characters_of_page].load(std::memory_order_acquire);
+    if (page == nullptr) page = &make(character / characters_of_page);
+    return (*page)[character % characters_of_page];
   }
-  std::vector<CharacterClass> classes(end_of_unicode, CharacterClass::other);
-  const auto mark = [&](const char* pattern, CharacterClass as) {
-    Regex(pattern, RegexRules::rust).for_matches(all, [&](const Range& run) {
-      for (auto at = static_cast<std::size_t>(run.begin); at < static_cast<std::size_t>(run.end);) {
-        classes[character_at(all.data() + at)] = as;
-        at += size_of_character(all[at]);
-      }
-    });
-  };
-  mark(R"(\p{L}+)", CharacterClass::letter);
-  mark(R"(\p{N}+)", CharacterClass::number);
-  mark(R"(\s+)", CharacterClass::space);
-  return classes;
-}
+
+ private:
+  using Page = std::array<CharacterClass, characters_of_page>;
+
+  const Page& make(std::size_t number) {
+    std::string all;
+    for (std::size_t at = 0; at < characters_of_page; ++at) {
+      const auto character = static_cast<char32_t>(number * characters_of_page + at);
+      if (character < 0xD800 || character > 0xDFFF) append_character(character, all);
+    }
+    auto page = std::make_unique<Page>();
+    page->fill(CharacterClass::other);
+    for (const auto& [regex, is] : kinds_) {
+      regex.for_matches(all, [&, is = is](const Range& run) {
+        for (auto at = static_cast<std::size_t>(run.begin); at < static_cast<std::size_t>(run.end);) {
+          (*page)[character_at(all.data() + at) % characters_of_page] = is;
+          at += size_of_character(all[at]);
+        }
+      });
+    }
+    const std::lock_guard lock(mutex_);
+    if (const Page* const known = pages_[number].load(std::memory_order_relaxed)) return *known;
+    made_.push_back(std::move(page));
+    pages_[number].store(made_.back().get(), std::memory_order_release);
+    return *made_.back();
+  }
+
+  std::array<std::pair<Regex, CharacterClass>, 3> kinds_{{{Regex(R"(\p{L}+)", RegexRules::rust), CharacterClass::letter},
+                                                          {Regex(R"(\p{N}+)", RegexRules::rust), CharacterClass::number},
+                                                          {Regex(R"(\s+)", RegexRules::rust), CharacterClass::space}}};
+  std::array<std::atomic<const Page*>, 0x110000 / characters_of_page> pages_{};
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<const Page>> made_;
+};
 
 }  // namespace
 
@@ -42,8 +69,8 @@ std::optional<KnownPattern> known_pattern_of(std::string_view pattern) {
 }
 
 CharacterClass class_beyond_ascii(char32_t character) {
-  static const std::vector<CharacterClass> classes = classes_of_characters();
-  return classes[character];
+  static CharacterClasses classes;
+  return classes.of(character);
 }
 
 }  // namespace trireme::tokenizers
