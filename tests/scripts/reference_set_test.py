@@ -27,6 +27,7 @@ KINDS = {
     "folders_of_bert",
     "folders_of_gpt",
     "tokenizers",
+    "tokenizer_training",
     "conversations",
     "port",
     "port_weights",
