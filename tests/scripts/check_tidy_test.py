@@ -74,6 +74,15 @@ class CheckTidy(unittest.TestCase):
         self.assertIn("what changed since", self.check("--base", "HEAD")[1])
         self.assertEqual(self.check("--base", "HEAD")[0], 0)
 
+    def test_comments_texts_and_includes_are_no_changes(self):
+        self.write({"src/a.cpp": '#include "a.hpp"\nint b;  // of a\nconst char* c = "one";\n'})
+        self.commit("second")
+        self.git("mv", "src/b.cpp", "src/d.cpp")
+        self.write({"src/a.cpp": '#include "x.hpp"\n// Of b.\nint b;\nconst char* c = "two \\" // three";\n'})
+        self.assertIn("no source file", self.check("--base", "HEAD")[1])
+        self.write({"src/a.cpp": '#include "x.hpp"\nint b = 1;\nconst char* c = "two";\n'})
+        self.assertIn("1 files by 1 compilations", self.check("--base", "HEAD")[1])
+
     def test_commands_are_for_clang(self):
         self.assertEqual(self.check("src/a.cpp")[0], 0)
         command = json.loads((self.root / "build/desk/tidy/compile_commands.json").read_text())[0]["command"]
