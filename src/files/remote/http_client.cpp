@@ -69,8 +69,7 @@ std::unique_ptr<curl_slist, FreeList> list_of(const std::vector<std::string>& he
   const auto add = [&list](const char* line) {
     curl_slist* longer = curl_slist_append(list.get(), line);
     if (longer == nullptr) throw std::bad_alloc();
-    static_cast<void>(list.release());
-    list.reset(longer);
+    if (list == nullptr) list.reset(longer);  // otherwise it is the same list, and longer
   };
   add("Expect:");
   add("Content-Type:");

@@ -76,7 +76,7 @@ std::string environment(const char* name) {
 
 std::string shared_setting(const std::string& key) {
   const std::string name = profile();
-  const std::string value = setting_in(text_of_file(shared_file("AWS_SHARED_CREDENTIALS_FILE", "credentials")), name, key);
+  std::string value = setting_in(text_of_file(shared_file("AWS_SHARED_CREDENTIALS_FILE", "credentials")), name, key);
   if (!value.empty()) return value;
   return setting_in(text_of_file(shared_file("AWS_CONFIG_FILE", "config")), name == "default" ? name : "profile " + name, key);
 }
