@@ -41,7 +41,7 @@ class Adam : public Optimizer<P, D> {
   bool decoupled_;  // weight decay
   int first_moment_;
   int second_moment_;
-  int largest_ = Optimizer<P, D>::no_plane;  // no plane without AMSGrad
+  int largest_ = Optimizer<P, D>::no_plane;  // exists only with AMSGrad
 };
 
 template <TypedModel M>

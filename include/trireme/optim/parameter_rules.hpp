@@ -54,7 +54,7 @@ struct ResolvedRule {
   double weight_decay = 0;
   bool adapts = true;
   bool full_precision = false;
-  int clips_with = 0;  // parameters with the same number are clipped by one norm; 0: no norm of their own
+  int clips_with = 0;  // parameters with the same number share one norm; 0: not clipped separately
   std::optional<double> clip_norm = {};
   std::optional<double> clip_value = {};
   double beta1 = 0;  // for an optimizer with betas

@@ -18,7 +18,7 @@ struct NewTokens {
   std::span<const std::int32_t> tokens = {};
 };
 
-// A KV cache: the keys and values of all tokens that a model has read of some sequences, so that it reads each token once. Each
+// A KV cache. It keeps the keys and values of the tokens that a model has read, so that each token is read only once. Each
 // rank of a divided model keeps the keys and values of its own layers and heads.
 //
 //   nn::KeyValueCache<float> cache(1, 256);

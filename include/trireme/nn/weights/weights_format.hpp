@@ -21,7 +21,7 @@ struct StoredRows {
   std::int64_t count = 0;  // 0: all
 };
 
-// A tensor in a file with the same values as the tensor `of`: a tied weight, which files hold twice, or only under this name.
+// A tied weight: a tensor whose values equal those of the tensor `of`. Files hold both tensors, or only the one of this name.
 struct RepeatedTensor {
   std::string name;
   std::string of;

@@ -25,7 +25,7 @@ struct ExpertRows {
   std::vector<std::int64_t> first;   // [experts + 1]: expert e has the rows [first[e], first[e + 1])
   std::vector<std::int64_t> choice;  // [rows]: token * choices + the number of the choice
   std::vector<std::int64_t> row;     // [tokens * choices]: the row of each choice; -1: dropped
-  bool limited = false;              // there is a capacity, even if it drops no choice
+  bool limited = false;              // whether there is a capacity, even if no choice exceeds it
 
   std::int64_t experts() const { return static_cast<std::int64_t>(first.size()) - 1; }
   std::int64_t count() const { return static_cast<std::int64_t>(choice.size()); }

@@ -45,7 +45,7 @@ struct BatchNormForward {
   Tensor<double, D> mean = {};  // [channels], as are rstd, weight and bias
   Tensor<double, D> rstd = {};
   Tensor<A, D> weight = {};    // may be undefined: 1
-  Tensor<A, D> bias = {};      // may be undefined: 0
+  Tensor<A, D> bias = {};      // undefined: zeros
   Tensor<T, D> residual = {};  // may be undefined
   bool relu = false;
   Tensor<T, D> y = {};  // out

@@ -16,7 +16,7 @@ struct NormForward {
   Tensor<A, D> x = {};
   Tensor<T, D> residual = {};  // may be undefined
   Tensor<A, D> weight = {};    // may be undefined: 1
-  Tensor<A, D> bias = {};      // layer_norm only; may be undefined: 0
+  Tensor<A, D> bias = {};      // layer_norm only; undefined: zeros
   double epsilon = 1e-5;
   Tensor<A, D> x_sum = {};  // out; needed only with residual
   Tensor<T, D> y = {};      // out

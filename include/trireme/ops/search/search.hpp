@@ -13,9 +13,9 @@
 //   argmax(x, 0);       // {1, 0, 0}
 //   max_with_index(x, -1)  // values {5, 4}, indices {1, 0}
 //
-// Of equal elements the first is taken. NaN counts as the largest and as the smallest element, as in PyTorch. An x without
-// elements is an Error. T: float, double, bfloat16, float16, std::int32_t, std::int64_t. The functions of Variables are in
-// autograd/operations/search.hpp.
+// Of equal elements the first is taken. If there is a NaN, it is taken both as largest and smallest, as in PyTorch. An x
+// without elements is an Error. T: float, double, bfloat16, float16, std::int32_t, std::int64_t. The functions of Variables are
+// in autograd/operations/search.hpp.
 namespace trireme TRIREME_EXPORT {
 
 // Elements, and their indices in the dim that was searched.

@@ -35,7 +35,7 @@ class StagePasses {
   virtual ~StagePasses() = default;
 
   virtual int num_micro_batches() const = 0;
-  virtual TapeOptions names(int micro_batch) const = 0;  // the names of its random numbers
+  virtual TapeOptions names(int micro_batch) const = 0;  // identify its random numbers
   virtual void listen(Tape& tape) = 0;                   // before the last backward pass of a micro-batch on this rank
 
   // Takes pass.input and sets pass.output, or pass.backward on the last stage. Records on the current tape.
