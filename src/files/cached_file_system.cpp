@@ -66,8 +66,10 @@ bool is_full(const Error& error) { return error.fields().error_number == ENOSPC 
 // A folder of files that were fetched. Its functions are called from several threads and processes.
 class FileCache {
  public:
-  explicit FileCache(const FileCacheOptions& options) : folder_(options.folder), most_bytes_(options.most_bytes) {
+  // In a folder of its own: files of others beside it are neither counted nor removed.
+  explicit FileCache(const FileCacheOptions& options) : most_bytes_(options.most_bytes) {
     require(!options.folder.empty(), "a cache of files needs a folder");
+    folder_ = fs::path(options.folder) / "trireme-files";
     std::error_code error;
     fs::create_directories(folder_, error);
     if (error) throw_system_error("the folder of a cache cannot be created", folder_, error.value());

@@ -70,7 +70,7 @@ class Remote final : public FileSystem {
 
 std::vector<std::filesystem::path> kept_in(const tests::TemporaryFolder& folder) {
   std::vector<std::filesystem::path> kept;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "trireme-files")) {
     if (entry.path().extension() == ".cached") kept.push_back(entry.path());
   }
   return kept;
@@ -145,6 +145,8 @@ TEST_CASE("the files that were not opened for the longest time make room") {
   for (const char* name : {"a", "b", "c", "d"})
     remote->entries[std::string("far:/") + name] = {std::string(1'000'000, *name), "1"};
   remote->entries["far:/large"] = {std::string(4'000'000, 'l'), "1"};
+  const std::filesystem::path of_another = folder.path() / "0123456789abcdef.cached";
+  std::ofstream(of_another) << std::string(4'000'000, 'o');
   const auto files = cached_file_system(remote, {.folder = folder.path(), .most_bytes = 3'100'000});
   const auto read = [&](const std::string& name) {
     const std::uint64_t before = remote->bytes_read;
@@ -164,6 +166,7 @@ TEST_CASE("the files that were not opened for the longest time make room") {
   CHECK(read("large"));
   CHECK(read("large"));
   CHECK(kept_in(folder).size() == 3);
+  CHECK(std::filesystem::file_size(of_another) == 4'000'000);
 }
 
 TEST_CASE("a process that is killed while it fetches leaves nothing that is taken for the file") {
