@@ -154,13 +154,6 @@ TEST_CASE("planes are refused that are added twice, of another type, unknown, en
   }
   CHECK_THROWS_WITH(model.store.add_plane("codes", {.dtype = DType::uint8, .initial = 3}),
                     ContainsSubstring("may start with another value than 0"));
-  try {
-    model.store.add_plane("far", {.dtype = DType::float32, .home = Home::file});
-    FAIL();
-  } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::not_available);
-    CHECK_THAT(error.what(), ContainsSubstring("far") && ContainsSubstring("Home::host or Home::device"));
-  }
   model.store.remove_plane(moment);
   CHECK_THROWS_WITH(visited(model.store, {moment}, {{0, 1}}), ContainsSubstring("was used after its owner"));
   CHECK_THROWS_WITH(model.store.elements<float>(moment), ContainsSubstring("moment"));

@@ -14,12 +14,6 @@ constexpr std::int64_t staged_elements = 1 << 20;  // elements of a plane that a
 }  // namespace
 
 int PlaneTable::add(std::string name, const PlaneOptions& options, std::uint64_t owner) {
-  if (options.home == Home::file) {
-    throw Error({.code = ErrorCode::not_available,
-                 .message = "planes in a file (Home::file) are not implemented",
-                 .name = std::move(name),
-                 .hint = "give it Home::host or Home::device"});
-  }
   require(options.initial == 0 || options.dtype == DType::float32 || options.dtype == DType::float64,
           "plane {} of {} has the initial value {}: only planes of float32 and float64 may start with another value than 0",
           name, name_of(options.dtype), options.initial);

@@ -74,7 +74,7 @@ class MergeLearner {
     }
   }
 
-  // Copies the words of two bytes and more as symbols, for now their bytes.
+  // Copies the words of two bytes or more as symbols, one for each byte; merges join them later.
   void take_words(SharedWordCounts& words) {
     symbols_.reserve(static_cast<std::size_t>(words.bytes()));
     require(words.size() < std::numeric_limits<std::uint32_t>::max(),

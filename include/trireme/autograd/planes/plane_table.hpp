@@ -31,7 +31,6 @@ enum class Extent : std::uint8_t {
 enum class Home : std::uint8_t {
   device,  // where the store lies
   host,    // in host memory; for a store on a GPU, a visit copies each piece to the GPU and back
-  file,    // not implemented: an error
 };
 
 struct PlaneOptions {
