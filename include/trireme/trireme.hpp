@@ -31,6 +31,7 @@
 #include "trireme/autograd/operations/resize.hpp"
 #include "trireme/autograd/operations/search.hpp"
 #include "trireme/autograd/parameter.hpp"
+#include "trireme/autograd/recompute.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/autograd/shard_map.hpp"
 #include "trireme/checkpoint/checkpoint_reader.hpp"

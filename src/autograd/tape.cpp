@@ -6,10 +6,10 @@
 #include <atomic>
 #include <bit>
 #include <iterator>
-#include <map>
-#include <mutex>
 #include <utility>
 
+#include "autograd/recomputed_run.hpp"
+#include "autograd/stream_calls.hpp"
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/module_switches.hpp"
@@ -74,29 +74,6 @@ OpenContribution* OpenContribution::to(const GradientSlot& slot) {
 }
 
 }  // namespace detail
-
-// Ranks may be threads with copies of the same options. Each rank counts its own calls, together with the threads that its loss
-// starts.
-struct StreamCalls::Counts {
-  struct OfRank {
-    std::uint64_t seed = 0;
-    std::uint64_t step = 0;
-    std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t> calls = {};  // by first sample and stream
-    std::map<std::int64_t, std::int64_t> ends = {};                              // of micro-batches, by first sample
-  };
-  std::mutex mutex;
-  std::map<std::uint64_t, OfRank> ranks;
-
-  static void require_own_samples(OfRank& rank, const Range& samples);
-
-  std::uint64_t next(const TapeOptions& at, std::uint64_t stream) {
-    const std::lock_guard lock(mutex);
-    OfRank& rank = ranks[at.calls.rank_];
-    if (rank.seed != at.seed || rank.step != at.step) rank = {.seed = at.seed, .step = at.step};
-    if (at.samples) require_own_samples(rank, {at.first_sample, at.first_sample + *at.samples});
-    return rank.calls[{at.first_sample, stream}]++;
-  }
-};
 
 // Micro-batches that have samples in common would draw the same numbers for different rows.
 void StreamCalls::Counts::require_own_samples(OfRank& rank, const Range& samples) {
@@ -235,11 +212,27 @@ void Tape::listen(FlatStore& store, GradientListener& listener) {
 }
 
 void Tape::add(std::unique_ptr<Node> node) {
-  require(!ran_, "an operation was recorded after backward(): open another tape for the next forward pass");
-  nodes_.push_back(std::move(node));
+  require(!ran_ || in_further_run(), "an operation was recorded after backward(): open another tape for the next forward pass");
+  bool is_kept = true;
+  for (Run* run : runs_) {
+    run->recorded = true;
+    is_kept = is_kept && run->repeats;
+  }
+  if (is_kept) nodes_.push_back(std::move(node));
 }
 
 void Tape::use(const std::shared_ptr<Model>& model, int parameter) {
+  const Run::Use use{.store = &model->store(), .parameter = parameter, .version = model->store().version(parameter)};
+  bool is_counted = false;
+  for (Run* run : runs_) {
+    if (!run->repeats) {
+      run->uses.push_back(use);
+      continue;
+    }
+    is_counted = true;
+    if (run->next_use == run->uses.size() || run->uses[run->next_use++] != use) detail::throw_other_results();
+  }
+  if (is_counted) return;
   Uses& uses = uses_of(model->store());
   if (uses.model == nullptr) uses.model = model;
   ++uses.missing[static_cast<std::size_t>(parameter)];
@@ -275,8 +268,9 @@ void Tape::split_backward() {
 }
 
 void Tape::add_loss(std::shared_ptr<AddedLoss> loss) {
-  require(!ran_, "add_loss() after backward(): a loss is added in the forward pass");
-  added_losses_.push_back(std::move(loss));
+  require(!ran_ || in_further_run(), "add_loss() after backward(): a loss is added in the forward pass");
+  for (Run* run : runs_) run->added.push_back(loss->slot());
+  if (!in_further_run()) added_losses_.push_back(std::move(loss));
 }
 
 void Tape::run_backward() {

@@ -16,6 +16,7 @@ ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& o
                {{"sequence_parallel", options.sequence_parallel},
                 {"num_chunks", options.num_chunks},
                 {"layer_costs", fmt::format("{}", fmt::join(options.layer_costs, ","))},
+                {"recompute_layers", options.recompute_layers},
                 {"seed", options.seed},
                 {"batch_size", options.batch_size}});
   require(options.batch_size >= 0, "the size of a batch is above 0, or 0 if no layer carries values of rows, not {}",
@@ -23,9 +24,12 @@ ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& o
   require(options.batch_size == 0 || options.batch_size >= mesh.batch().size(),
           "a batch of {} samples has none for some of {} ranks; use at least {}", options.batch_size, mesh.batch().size(),
           mesh.batch().size());
+  require(options.recompute_layers >= 0, "recompute_layers is the number of layers of a stage that are computed again, not {}",
+          options.recompute_layers);
   ModelContext context{.sequence_parallel = options.sequence_parallel,
                        .chunks = options.num_chunks,
                        .layer_costs = options.layer_costs,
+                       .recompute_layers = options.recompute_layers,
                        .seed = options.seed,
                        .rows = {.batch_size = options.batch_size,
                                 .own = share_of(options.batch_size, mesh.batch().rank(), mesh.batch().size()),

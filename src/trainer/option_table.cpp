@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,7 +16,9 @@
 #include "trainer/command_line_impl.hpp"
 #include "trainer/gradient_words.hpp"
 #include "trainer/option_rows.hpp"
+#include "trireme/autograd/model.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/parse_number.hpp"
 #include "trireme/core/units.hpp"
 #include "trireme/parallel/pipeline/pipeline_schedule.hpp"
 
@@ -39,6 +42,17 @@ bool is_something(const Amount& amount) {
 Words length_in(Amount& until, const char* unit) {
   return {.shown = [] { return std::string(); },
           .take = [&until, unit](const std::string& given) { until = parse_amount(fmt::format("{} {}", given, unit)); }};
+}
+
+// A number of layers, or all of them.
+Words layers_in_words(int& layers) {
+  return {.shown = [&layers] { return layers == all_layers ? std::string("all") : fmt::to_string(layers); },
+          .take =
+              [&layers](const std::string& given) {
+                const auto number = given == "all" ? std::optional(all_layers) : parse_number<int>(given);
+                require(number.has_value(), "--recompute-layers {} is neither a number of layers nor all", given);
+                layers = *number;
+              }};
 }
 
 constexpr std::array<NamedValue<optim::NonFinitePolicy>, 2> policies{
@@ -222,6 +236,16 @@ constexpr auto mesh_rows = std::to_array<RunRow>({
      .text = "the ranks of --tensor-parallel divide activations between their layers too: less memory",
      .setting = "sequence_parallel",
      .differs = Differs::allowed},
+    {.name = "recompute-layers",
+     .value = [](Options& o) -> Value { return layers_in_words(o.recompute_layers); },
+     .text = "how many layers of each stage keep only their input and are computed again in the backward pass: a number, or "
+             "all; less memory, up to a third more time",
+     .setting = "recompute_layers",
+     .differs = Differs::allowed,
+     .check =
+         [](const Options& o) {
+           require(o.recompute_layers >= 0, "recompute_layers is a number of layers or all, not {}", o.recompute_layers);
+         }},
 });
 
 constexpr auto replica_rows = std::to_array<RunRow>({
@@ -308,6 +332,7 @@ optim::UpdateOptions update_of(const Options& options) {
 parallel::ModelContextOptions context_of(const Options& options) {
   return {.sequence_parallel = options.sequence_parallel,
           .num_chunks = options.chunks,
+          .recompute_layers = options.recompute_layers,
           .seed = options.seed,
           .batch_size = options.batch_size};
 }

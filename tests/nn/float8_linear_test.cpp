@@ -1,5 +1,6 @@
 #include "nn/float8_linear.hpp"
 
+#include "trireme/autograd/recompute.hpp"
 #include "trireme/optim/adamw.hpp"
 
 using namespace trireme;
@@ -88,6 +89,30 @@ TEST_CASE("delayed scaling scales by the calls before") {
   // The history has as many calls as the options say.
   for (int call = 0; call < 3; ++call) results_of(delayed, rows);
   CHECK(delayed.amaxes("x").data()[2] == largest);
+}
+
+TEST_CASE("an 8-bit layer that is computed again scales as in its first run, and keeps one amax for both") {
+  const auto run = [](bool recomputes) {
+    Float8Layer<Cpu> layer(Float8Scaling::delayed);
+    layer.initialize({.seed = 4});
+    results_of(layer, random_rows({32, 48}, 1));
+    Tape tape;
+    std::vector<float> results;
+    const auto keep = [&](const auto& tensor) {
+      for (const auto element : tensor.span()) results.push_back(static_cast<float>(element));
+    };
+    const auto rows = random_rows({32, 48}, 2);
+    for (bfloat16& element : rows.span()) element = bfloat16(3 * static_cast<float>(element));
+    const auto x = watch(rows, keep);
+    const auto forward = [&](const Variable<bfloat16>& input) { return layer.linear.forward(input); };
+    const auto y = recomputes ? recompute(forward, x) : forward(x);
+    sum(multiply(y, y)).backward();
+    keep(y.value());
+    keep(layer.store().gradients<float>());
+    for (const auto* of : {"x", "weight", "dy"}) keep(layer.amaxes(of));
+    return results;
+  };
+  CHECK(run(true) == run(false));
 }
 
 TEST_CASE("without training delayed scaling changes nothing") {

@@ -1,15 +1,19 @@
 #include "trireme/nn/staged/staged.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "gradient_check.hpp"
+#include "trireme/autograd/operations/pointwise.hpp"
+#include "trireme/autograd/operations/reduce.hpp"
 #include "trireme/data/text/token_batch.hpp"
 #include "trireme/nn/layers/layers.hpp"
 #include "trireme/nn/layers/token_layers.hpp"
 #include "trireme/nn/norm/normalization.hpp"
+#include "trireme/nn/norm/normalized_weights.hpp"
 #include "trireme/nn/staged/layer_costs.hpp"
 
 using namespace trireme;
@@ -100,6 +104,51 @@ TEST_CASE("a model of layers in several stages computes what it does in one, bit
     CAPTURE(stages);
     CHECK(run(stages) == in_one);
   }
+}
+
+TEST_CASE("a model that computes layers again in the backward pass has the same bits, and updates statistics once") {
+  struct Net : nn::Staged<Float32, Cpu, Variable<float>> {
+    explicit Net(const ModelContext& context) : Staged(context) {
+      layers(first, nn::chain(norm, layer({drop}, [this](const Variable<float>& x) { return drop.forward(relu(x)); })), middle,
+             last);
+    }
+    nn::Linear<Float32> first{*this, "first", {.in = width, .out = width}};
+    nn::BatchNorm1d<Float32> norm{*this, "norm", {.channels = width}};
+    nn::Dropout<Float32> drop{*this, "drop", 0.3};
+    nn::SpectralNormLinear<Float32> middle{*this, "middle", {.in = width, .out = width}};
+    nn::Linear<Float32> last{*this, "last", {.in = width, .out = 2}};
+  };
+  const auto run = [](const ModelContext& context) {
+    Net model(context);
+    model.initialize({.seed = 3});
+    Tape tape({.seed = 5, .samples = 8});
+    const Tensor<float> x = random<float>({8, width}, 1);
+    const auto y = model.forward(Variable<float>(x));
+    std::vector<float> results = elements(y.value());
+    sum(multiply(y, y)).backward();
+    const auto add = [&](const std::vector<float>& more) { results.insert(results.end(), more.begin(), more.end()); };
+    add(gradients_of(model.store()));
+    add(elements(model.norm.running_mean.value()));
+    add(elements(model.norm.running_var.value()));
+    add(elements(model.middle.weight_u.value()));
+    return results;
+  };
+  const auto kept = run({});
+  for (const int layers : {1, 2, all_layers}) {
+    for (const int stages : {1, 2}) {
+      CAPTURE(layers, stages);
+      CHECK(run({.chunks = stages, .recompute_layers = layers}) == kept);
+    }
+  }
+}
+
+TEST_CASE("a model that is destroyed before it can compute its layers again is an error") {
+  Tape tape({.seed = 5});
+  auto model = std::make_unique<Language>(ModelContext{.recompute_layers = all_layers});
+  model->initialize({.seed = 3});
+  const auto loss = model->loss(model->forward(token_batch()), token_batch());
+  model.reset();
+  CHECK_THROWS_WITH(loss.backward(), ContainsSubstring("a model was destroyed before the backward pass"));
 }
 
 TEST_CASE("layers() says what it can't take") {

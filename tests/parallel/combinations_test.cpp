@@ -46,6 +46,7 @@ enum class Frozen : std::uint8_t { nothing, a_block, the_first_half, all_but_ada
 enum class Precision : std::uint8_t { float32, bfloat16, float16 };
 enum class Rows : std::uint8_t { one, made_by_a_layer, in_the_batch };                            // of a sample
 enum class Writes : std::uint8_t { none, in_place, to_a_factor, to_an_input };                    // of a layer to its tensors
+enum class Recomputed : std::uint8_t { nothing, an_operation, layers };                           // in the backward pass
 enum class Kind : std::uint8_t { adamw, muon, adafactor, lookahead, schedule_free, adamw_8bit };  // of optimizer
 
 struct Setup {
@@ -62,9 +63,9 @@ struct Setup {
   bool clips_groups = false;                   // by norms and values of their own
   Rows rows = Rows::one;
   Writes writes = Writes::none;
-  bool threads = false;     // layers draw on threads of their own
-  bool uneven = false;      // the first ranks have a sample more
-  bool recomputes = false;  // a layer keeps what goes in, and computes once more in the backward pass
+  bool threads = false;  // layers draw on threads of their own
+  bool uneven = false;   // the first ranks have a sample more
+  Recomputed recomputed = Recomputed::nothing;
 
   bool hooked() const { return sum == Sum::between_ranks || sum == Sum::between_nodes; }
   int ranks() const { return mesh.data * mesh.pipeline * mesh.tensor; }
@@ -81,7 +82,8 @@ struct Setup {
         std::array{"", ", rows by a layer", ", rows in the batch"}[static_cast<std::size_t>(rows)],
         std::array{"", ", writes in place", ", writes to a kept factor",
                    ", writes to a kept input"}[static_cast<std::size_t>(writes)],
-        threads ? ", own threads" : "", uneven ? ", uneven shares" : "", recomputes ? ", recomputes" : "");
+        threads ? ", own threads" : "", uneven ? ", uneven shares" : "",
+        std::array{"", ", recomputes an operation", ", recomputes layers"}[static_cast<std::size_t>(recomputed)]);
   }
   // With more micro-batches other schedules, where gradients need not be complete one after the other.
   bool overlaps() const { return sum != Sum::fixed_bits && mesh.pipeline > 1; }
@@ -107,7 +109,7 @@ struct Setup {
 };
 
 // The factors of the covering array: the values of each, and what can't be combined, with the message that says so.
-constexpr std::array<std::size_t, 14> factor_sizes = {4, 2, 9, 3, 2, 4, 3, 2, 6, 3, 2, 2, 2, 2};
+constexpr std::array<std::size_t, 14> factor_sizes = {4, 2, 9, 3, 2, 4, 3, 2, 6, 3, 2, 2, 2, 3};
 
 Setup setup_of(const tests::Combination& row) {
   constexpr std::array<MeshOptions, 9> meshes = {
@@ -125,12 +127,13 @@ Setup setup_of(const tests::Combination& row) {
           .writes = static_cast<Writes>(row[10]),
           .threads = row[11] == 1,
           .uneven = row[12] == 1,
-          .recomputes = row[13] == 1};
+          .recomputed = static_cast<Recomputed>(row[13])};
 }
 
 const std::map<tests::ChoicePair, std::string> refusals = [] {
   std::map<tests::ChoicePair, std::string> pairs{{{{0, 1}, {3, 2}}, "FixedBits can't be divided into equal powers of two"},
-                                                 {{{0, 1}, {12, 1}}, "and fixed bits need equal micro-batches"}};
+                                                 {{{0, 1}, {12, 1}}, "and fixed bits need equal micro-batches"},
+                                                 {{{10, 1}, {13, 2}}, "the function changes an input in place"}};
   for (const std::size_t hooked : {2U, 3U}) {
     for (const std::size_t tensor : {5U, 6U, 7U, 8U}) {
       pairs[{{2, tensor}, {8, 1}}] = "Muon needs whole matrices, and a tensor or expert axis splits";
@@ -173,7 +176,7 @@ using Function = std::function<Variable<M>(const Variable<M>&, const Variable<M>
 
 // function(x, weight) as one operation, which keeps only these two.
 template <typename M>
-struct Recomputed {
+struct RecomputedFunction {
   static constexpr std::string_view name = "recomputed";
   Function<M> function;
   TapeOptions names;
@@ -224,7 +227,7 @@ struct Block : nn::Module<P> {
     Variable<M> y = cast<M>(down.forward(gelu(up.forward(norm.forward(x.stream)))));
     add_loss(scale(sum(multiply(y, y)), 0.01F));
     Tensor<M> input = y.value();
-    y = multiply(with_gain(y, setup.recomputes), drawn_like(input, setup.threads));
+    y = multiply(with_gain(y, setup.recomputed == Recomputed::an_operation), drawn_like(input, setup.threads));
     if (setup.writes == Writes::to_an_input) input *= 0.5;
     Tensor<M> level = x.level;
     y = multiply(y, setup.writes == Writes::in_place ? level.clone() : level);
@@ -242,7 +245,8 @@ struct Block : nn::Module<P> {
       return dropout(multiply(tanh(x), weight), 0.05, "gain");
     };
     if (!recomputes) return function(y, gain.master());
-    return record(Recomputed<M>{function, *Tape::current()->options()}, Result<M>{y.shape()}, kept(y), kept(gain.master()));
+    return record(RecomputedFunction<M>{function, *Tape::current()->options()}, Result<M>{y.shape()}, kept(y),
+                  kept(gain.master()));
   }
 };
 
@@ -355,8 +359,11 @@ class Trainer {
 
  private:
   ModelContext context() const {
-    ModelContext context = parallel::model_context(
-        mesh_, {.num_chunks = setup_.chunks(), .seed = 3, .batch_size = setup_.uneven ? uneven_samples : 0});
+    ModelContext context =
+        parallel::model_context(mesh_, {.num_chunks = setup_.chunks(),
+                                        .recompute_layers = setup_.recomputed == Recomputed::layers ? all_layers : 0,
+                                        .seed = 3,
+                                        .batch_size = setup_.uneven ? uneven_samples : 0});
     if (setup_.frozen == Frozen::all_but_adapters) {
       context.lora = LoraOptions{.rank = 2, .alpha = 4, .dropout = 0.1, .targets = {"up", "down"}};
     }
@@ -636,8 +643,13 @@ TEST_CASE("with every pair of features, a write to what a backward pass needs is
     to_an_input = !to_an_input;
     setup.writes = to_an_input ? Writes::to_an_input : Writes::to_a_factor;
     INFO(setup.str());
-    const std::string operation = !to_an_input ? "multiply" : setup.recomputes ? "recomputed" : "tanh";
+    const bool in_an_operation = setup.recomputed == Recomputed::an_operation;
+    const std::string operation = !to_an_input ? "multiply" : in_an_operation ? "recomputed" : "tanh";
     for (const std::string& error : try_out(setup).errors) {
+      if (!to_an_input && setup.recomputed == Recomputed::layers) {
+        CHECK_THAT(error, ContainsSubstring("recompute: the function changes an input in place"));
+        continue;
+      }
       CHECK_THAT(error, ContainsSubstring(operation + ": a tensor of shape [") &&
                             ContainsSubstring("] that its backward pass needs was changed in place"));
     }

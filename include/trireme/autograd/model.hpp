@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
+inline constexpr int all_layers = std::numeric_limits<int>::max();
+
 // Where a model lies among the ranks, and its seed; parallel::model_context makes it from a mesh. A model takes it at
 // construction, so the same code gives a model on one rank or one split over ranks.
 struct ModelContext {
@@ -27,6 +30,7 @@ struct ModelContext {
   bool sequence_parallel = false;
   int chunks = 1;                        // stages of each rank of the pipeline axis
   std::vector<double> layer_costs = {};  // by which the list of layers is cut into stages; empty: the layers' own costs
+  int recompute_layers = 0;              // see parallel::ModelContextOptions
   std::uint64_t seed = 1;                // of initial values, and of the random numbers of steps
   BatchRows rows = {};                   // for layers that keep values of each row, see nn::Carried
   std::optional<LoraOptions> lora = {};  // freezes the model and trains low-rank adapters

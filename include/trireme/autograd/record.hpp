@@ -264,6 +264,16 @@ std::uint64_t run_forward(O& operation, const std::tuple<Results&...>& results, 
   return number;
 }
 
+// Whether further runs of a recomputed function need the forward pass of an operation for itself: it changes the operation, or
+// a variable of the caller.
+template <typename O, typename Results, typename... Operands>
+inline constexpr bool keeps_state = true;
+template <typename O, typename... Results, typename... Operands>
+requires requires(const O& operation, const Given<Operands>&... given, Results&... result) {
+  operation.forward(given.value()..., result.value...);
+}
+inline constexpr bool keeps_state<O, std::tuple<Results&...>, Operands...> = (!is_operand<Operands> || ...);
+
 // The tape that records an operation, null if none does, and whether the gradients of its weights can be computed later.
 struct Recording {
   Tape* tape = nullptr;
@@ -368,7 +378,10 @@ auto variables_of(const std::tuple<Results&...>& returned) {
 template <typename O, typename... Results, typename... Operands>
 auto run(O operation, const std::tuple<Results&...>& results, const Given<Operands>&... given) {
   const Recording recording = recording_for(operation.name, given...);
-  const std::uint64_t number = run_forward(operation, results, given...);
+  constexpr Tape::Kept keeps{.operands = (Given<Operands>::marks.kept || ...),
+                             .results = (Results::marks.kept || ...) || keeps_state<O, std::tuple<Results&...>, Operands...>};
+  const bool left_out = recording.tape != nullptr && recording.tape->in_run() && recording.tape->leaves_out(keeps);
+  const std::uint64_t number = left_out ? ++gate.operations : run_forward(operation, results, given...);
   const auto returned = returned_of(results);
   if (recording.tape != nullptr) {
     (given.each_slot([](GradientSlot& slot) { slot.count_use(); }), ...);

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <any>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,6 +49,11 @@ class GradientSlot {
   // Identifies the memory in which the gradient is summed: the same for all slots of a parameter.
   virtual const void* place() const { return this; }
 
+  // For results of a recomputed function: whether this slot has a gradient that belongs to no parameter, and takes over the
+  // gradient of `first`, the slot of the same result in the first run. An error if their types or shapes differ.
+  virtual bool has_own_gradient() const = 0;
+  virtual void take_over(GradientSlot& first) = 0;
+
  private:
   std::uint64_t tape_serial_;
 };
@@ -65,6 +74,7 @@ class AddedLoss {
   AddedLoss& operator=(const AddedLoss&) = delete;
   virtual ~AddedLoss() = default;
 
+  virtual std::shared_ptr<GradientSlot> slot() const = 0;
   virtual double value() const = 0;                   // on a GPU the host waits for it
   virtual void add_to(StepTotals* totals) const = 0;  // totals lie on the value's device
   virtual void begin_alone() = 0;                     // begins its backward pass with a gradient of 1, unless it has begun
@@ -80,6 +90,7 @@ struct LayersAround {
 class StreamCalls {
  public:
   StreamCalls();
+  using OfStreams = std::map<std::uint64_t, std::uint64_t>;  // the number of calls, by stream
 
  private:
   friend class Tape;
@@ -123,6 +134,9 @@ struct TapeOptions {
 // A pipeline has several micro-batches under way, each with its tape, and resumes the tape of the one it works on:
 //   Tape tape(options);  ...forward...  tape.suspend();  ...others...  tape.resume();  loss.backward();  tape.suspend();
 class Tape {
+  struct Run;  // of a function that is recomputed
+  class RecomputedNode;
+
  public:
   Tape();
   explicit Tape(const TapeOptions& options);
@@ -183,11 +197,58 @@ class Tape {
   void add_loss(std::shared_ptr<AddedLoss> loss);  // trireme::add_loss does
   const std::vector<std::shared_ptr<AddedLoss>>& added_losses() const { return added_losses_; }
 
+  // A run of a function whose backward pass computes the function again, see recompute(). Until finish(), nothing that the
+  // function records is kept.
+  class FirstRun {
+   public:
+    explicit FirstRun(Tape& tape);
+    ~FirstRun();
+    FirstRun(const FirstRun&) = delete;
+    FirstRun& operator=(const FirstRun&) = delete;
+
+    // results: the slots of the function's results, null for constants. again: runs the function and returns these slots.
+    // version: the versions of the inputs, which must not change.
+    void finish(std::vector<std::shared_ptr<GradientSlot>> results,
+                std::function<std::vector<std::shared_ptr<GradientSlot>>()> again, std::function<std::uint32_t()> version);
+
+   private:
+    Tape& tape_;
+    std::unique_ptr<Run> run_;
+  };
+
+  // Whether a recomputed function is running, and for an operation that it records whether this run can leave out its forward
+  // pass: further runs only have to compute what is kept.
+  struct Kept {
+    bool operands = false;
+    bool results = false;  // or a state of the operation
+  };
+  bool in_run() const { return !runs_.empty(); }
+  bool leaves_out(const Kept& kept);
+
+  // Whether a recomputed function runs again. Operations then leave out their side effects, such as running statistics.
+  static bool repeats() {
+    const Tape* tape = innermost_with_run();
+    return tape != nullptr && tape->in_further_run();
+  }
+
+  // make(), or in further runs of a recomputed function what make() returned in the first run: for values that depend on a
+  // state which the operation changes.
+  template <typename Make>
+  static auto once(const Make& make) {
+    using Value = decltype(make());
+    Tape* tape = innermost_with_run();
+    if (tape == nullptr) return make();
+    return std::any_cast<Value>(tape->made_once([&]() -> std::any { return make(); }));
+  }
+
   void use(const std::shared_ptr<Model>& model, int parameter);  // keeps the model alive until the tape ends
   void contributed(FlatStore& store, int parameter);
 
  private:
-  void leave();  // removes it from its thread's stack of tapes
+  void leave();                       // removes it from its thread's stack of tapes
+  static Tape* innermost_with_run();  // of this thread: the tape on which a recomputed function runs; null: there is none
+  bool in_further_run() const;
+  std::any made_once(const std::function<std::any()>& make);
 
   void set_layers(std::shared_ptr<const LayersAround> layers);
 
@@ -216,6 +277,7 @@ class Tape {
   std::vector<Final> unused_;                   // parameters that forward did not use, which run_weight_gradients() announces
   std::vector<Uses> uses_;
   std::vector<std::shared_ptr<AddedLoss>> added_losses_;
+  std::vector<Run*> runs_;  // under way, from the outermost inwards
 };
 
 }  // namespace trireme

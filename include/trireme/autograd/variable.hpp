@@ -15,6 +15,9 @@ namespace trireme TRIREME_EXPORT {
 
 namespace detail {
 
+[[noreturn]] void throw_not_recorded();   // backward() on a constant
+[[noreturn]] void throw_other_results();  // of a function that is recomputed
+
 // The gradient of a recorded value: a tensor of its own, made by the first contribution. Parameters override the storage.
 template <typename T, typename D>
 class TensorSlot : public GradientSlot {
@@ -44,12 +47,17 @@ class TensorSlot : public GradientSlot {
 
   Tensor<T, D> take() { return std::exchange(sum_, {}); }  // undefined when nothing was contributed
 
+  bool has_own_gradient() const override { return sum_.defined(); }
+  void take_over(GradientSlot& first) override {
+    auto* of_first = dynamic_cast<TensorSlot*>(&first);
+    if (of_first == nullptr || of_first->shape() != shape_) throw_other_results();
+    if (of_first != this && of_first->has_own_gradient()) give(of_first->take());
+  }
+
  private:
   Shape shape_;
   Tensor<T, D> sum_;
 };
-
-[[noreturn]] void throw_not_recorded();  // backward() on a constant
 
 // A contribution that is being written. Other contributions to the same gradient, as when one variable is both weight and bias
 // of a norm, are kept until this one is complete.
@@ -89,6 +97,7 @@ class Gradient {
 
   bool needed() const { return slot_ != nullptr; }
   Slot* slot() const { return slot_.get(); }
+  const std::shared_ptr<Slot>& shared_slot() const { return slot_; }
 
   // Calls write(tensor, accumulate): it fills the tensor, or adds to it when `accumulate` is true. An operation makes exactly
   // one contribution (or give()) to each input that it lists. write() may make other contributions, to this gradient too.

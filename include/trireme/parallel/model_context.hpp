@@ -18,6 +18,9 @@ struct ModelContextOptions {
   // The cost of each layer in any unit, the same on all ranks. Layers are divided into stages so that the most expensive stage
   // costs as little as possible. Empty: the layers' own costs, see nn::Staged.
   std::vector<double> layer_costs = {};
+  // How many layers of each stage, from its first one on, keep only their input until the backward pass, which computes them
+  // again: see recompute(). all_layers: all but the model's last one. The bits of losses and weights stay the same.
+  int recompute_layers = 0;
   std::uint64_t seed = 1;  // of initial values, and of the random numbers of steps; the same on all ranks
   // Samples of all ranks together. Needed for models that carry values of rows, see nn::Carried, and for batches that do not
   // divide equally among the ranks.

@@ -72,6 +72,7 @@ struct Options {
   MeshOptions mesh = {};           // the sizes of the data, pipeline, tensor and expert axes
   bool sequence_parallel = false;  // see parallel::ModelContextOptions
   int chunks = 1;                  // see parallel::ModelContextOptions::num_chunks
+  int recompute_layers = 0;        // see parallel::ModelContextOptions
   parallel::ParallelOptions parallel = {};
 
   // The file to which rank 0 writes the metrics after each step: CSV if its name ends in .csv, else JSON lines. If writing

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "autograd/operations/norm_weights.hpp"
@@ -91,29 +92,31 @@ struct BatchNormalization {
     dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::batch_norm_backward(pass, sums, rows, out, accumulate); });
   }
 
-  // Computes the statistics of the batch and updates the running ones. Sums over ranks are computed on the host, which waits
-  // for a GPU's sums.
+  // Computes the statistics of the batch and updates the running ones, once if the layer is recomputed. Sums over ranks are
+  // computed on the host, which waits for a GPU's sums.
   template <typename T, typename D, typename A = Accumulate<T>>
   void find_statistics(std::string_view name, const RunningStatistics<A, D>& running, const ops::BatchNormForward<T, D>& pass) {
     const Shape& shape = pass.x.shape();
-    Tensor<double, D> sums({2 * shape.back()});
-    ops::batch_norm_sums(pass.x, sums);
-    rows = static_cast<double>(shape.rows());
-    if (options.axis != nullptr) {
-      const Tensor<double> here = sums.template to<Cpu>();
-      std::vector<double> all(here.data(), here.data() + here.numel());
-      all.push_back(rows);
+    const auto add_up = [&] {
+      Tensor<double, D> here({2 * shape.back()});
+      ops::batch_norm_sums(pass.x, here);
+      const auto rows_here = static_cast<double>(shape.rows());
+      if (options.axis == nullptr) return std::pair(here, rows_here);
+      const Tensor<double> on_host = here.template to<Cpu>();
+      std::vector<double> all(on_host.data(), on_host.data() + on_host.numel());
+      all.push_back(rows_here);
       options.axis->all_reduce(std::span(all), ReduceOp::sum, "batch norm").wait_on_host();
-      rows = all.back();
-      sums = Tensor<double, D>::from(sums.shape(), std::span<const double>(all).first(all.size() - 1));
-    }
+      return std::pair(Tensor<double, D>::from(here.shape(), std::span<const double>(all).first(all.size() - 1)), all.back());
+    };
+    const auto [sums, rows_of_all] = Tape::once(add_up);
+    rows = rows_of_all;
     require(rows > 1, "{}: training needs more than one value per channel, x {} makes {} over all ranks", name, shape, rows);
     ops::batch_norm_statistics<A, D>({.sums = sums,
                                       .rows = rows,
                                       .epsilon = options.epsilon,
                                       .momentum = options.momentum,
-                                      .running_mean = running.mean,
-                                      .running_var = running.var,
+                                      .running_mean = Tape::repeats() ? Tensor<A, D>() : running.mean,
+                                      .running_var = Tape::repeats() ? Tensor<A, D>() : running.var,
                                       .mean = pass.mean,
                                       .rstd = pass.rstd});
   }

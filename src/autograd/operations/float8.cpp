@@ -27,8 +27,11 @@ Quantized<F, D> quantized(const Tensor<bfloat16, D>& x, History<D> history, bool
                     .transposed = with_transpose ? Tensor<F, D>({columns, rows}) : Tensor<F, D>(),
                     .scale = Tensor<float, D>({2})};
   if (history.amaxes.defined()) {
-    ops::delayed_float8_scale<F>(x, history.amaxes, y.scale);
-    if (history.update) y.amax = Tensor<float, D>({1});
+    y.scale = Tape::once([&] {
+      ops::delayed_float8_scale<F>(x, history.amaxes, y.scale);
+      return y.scale;
+    });
+    if (history.update && !Tape::repeats()) y.amax = Tensor<float, D>({1});
   } else {
     Tensor<float, D> amax({1});
     ops::amax(x, amax);

@@ -14,7 +14,7 @@ namespace trireme::data {
 using BoxRule = std::function<Box(const ImageShape&)>;
 
 struct LabelledPixels {
-  ImagePixels pixels;
+  ImagePixels pixels;  // valid while the content exists
   std::int32_t label;
 };
 

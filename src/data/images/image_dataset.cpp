@@ -20,11 +20,11 @@ namespace {
 class ImagesInMemory final : public ImageContent {
  public:
   ImagesInMemory(std::vector<std::uint8_t> pixels, std::vector<std::int32_t> labels)
-      : pixels_(std::make_shared<const std::vector<std::uint8_t>>(std::move(pixels))), labels_(std::move(labels)) {}
+      : pixels_(std::move(pixels)), labels_(std::move(labels)) {}
 
   LabelledPixels read(std::int64_t index, const ImageShape& shape, const BoxRule& box_of) const override {
     const std::span<const std::uint8_t> image = pixels_of(index, shape);
-    if (!box_of) return {.pixels = {{pixels_, image.data()}, image.size()}, .label = label(index)};
+    if (!box_of) return {.pixels = {{std::shared_ptr<void>(), image.data()}, image.size()}, .label = label(index)};
     return {.pixels = pixels_in(resized_box(image, shape, box_of(shape), shape.height, shape.width)), .label = label(index)};
   }
 
@@ -43,10 +43,10 @@ class ImagesInMemory final : public ImageContent {
  private:
   std::span<const std::uint8_t> pixels_of(std::int64_t index, const ImageShape& shape) const {
     const auto bytes = static_cast<std::size_t>(shape.numel());
-    return std::span(*pixels_).subspan(static_cast<std::size_t>(index) * bytes, bytes);
+    return std::span(pixels_).subspan(static_cast<std::size_t>(index) * bytes, bytes);
   }
 
-  std::shared_ptr<const std::vector<std::uint8_t>> pixels_;
+  std::vector<std::uint8_t> pixels_;
   std::vector<std::int32_t> labels_;
 };
 
@@ -108,7 +108,11 @@ LabelledPixels read_pixels(const ImageDataset& images, std::int64_t index, const
   return images.content_->read(images.begin_ + index, images.shape_, box_of);
 }
 
-ImagePixels ImageDataset::image(std::int64_t index) const { return read_pixels(*this, index).pixels; }
+ImagePixels ImageDataset::image(std::int64_t index) const {
+  const ImagePixels pixels = read_pixels(*this, index).pixels;
+  const auto kept = std::make_shared<const std::pair<std::shared_ptr<const ImageContent>, ImagePixels>>(content_, pixels);
+  return {{kept, pixels.data()}, pixels.size()};
+}
 
 std::int32_t ImageDataset::label(std::int64_t index) const {
   check_index(index);

@@ -184,4 +184,10 @@ void refuse_forward(const ModelContext& context) {
        .hint = "train it by step.backward(model, batches); call forward() outside of steps"});
 }
 
+void refuse_without_model() {
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = "a model was destroyed before the backward pass, which has to compute its layers again",
+               .hint = "keep the model, or make it without ModelContext::recompute_layers"});
+}
+
 }  // namespace trireme::nn::detail

@@ -26,6 +26,7 @@ class AddedLossOf final : public AddedLoss {
  public:
   explicit AddedLossOf(Variable<T, D> loss) : sum(std::move(loss)) {}
 
+  std::shared_ptr<GradientSlot> slot() const override { return sum.gradient().shared_slot(); }
   double value() const override { return static_cast<double>(sum.value().item()); }
   void add_to(StepTotals* totals) const override {
     if constexpr (Tensor<T, D>::on_host) {

@@ -124,10 +124,13 @@ class SpectralNormParameters : public Module<P, D> {
 
   Variable<T, D, M> normalized() const {
     const Tensor<M, D> kept = weight_u.value();
-    const SingularVectors<M, D> vectors = power_iteration(weight.value(), kept);
-    if (this->training() && Tape::current() != nullptr) {
-      device::copy_bytes(D{}, kept.data(), D{}, vectors.left.data(), kept.span().size_bytes());
-    }
+    const auto vectors = Tape::once([&]() -> SingularVectors<M, D> {
+      SingularVectors<M, D> found = power_iteration(weight.value(), kept);
+      if (this->training() && Tape::current() != nullptr) {
+        device::copy_bytes(D{}, kept.data(), D{}, found.left.data(), kept.span().size_bytes());
+      }
+      return found;
+    });
     return computed_weight<T>(spectral_norm(weight.master(), vectors));
   }
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,11 +15,13 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/autograd/recompute.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/nn/base/flow.hpp"
 #include "trireme/nn/base/module.hpp"
 #include "trireme/nn/base/module_list.hpp"
+#include "trireme/nn/staged/in_layer.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace nn {
@@ -57,23 +60,8 @@ std::vector<Range> divide_model(Model& model, const std::vector<StagedLayer>& la
 // The list of layers for tapes, with the loss as one more layer at the end.
 std::vector<LayerOfList> numbered(const std::vector<StagedLayer>& layers);
 
-// While in scope, the current tape draws the random numbers of this layer.
-class InLayer {
- public:
-  explicit InLayer(const LayerOfList& layer) : tape_(Tape::current()) {
-    if (tape_ != nullptr) tape_->enter_layer(layer);
-  }
-  ~InLayer() {
-    if (tape_ != nullptr) tape_->leave_layer();
-  }
-  InLayer(const InLayer&) = delete;
-  InLayer& operator=(const InLayer&) = delete;
-
- private:
-  Tape* tape_;
-};
-
 [[noreturn]] void refuse_forward(const ModelContext& context);
+[[noreturn]] void refuse_without_model();
 
 template <typename L, typename X, typename Batch>
 auto call_layer(const L& layer, const X& x, const Batch& batch) {
@@ -243,12 +231,16 @@ class Staged : public Module<P, D> {
         broadcast_flow(*ranks, pack(std::move(output)), rank_of_last_stage(), device::memory_of<D>(), "output of a model"));
   }
 
-  // Runs consecutive layers, without the last layer of the model. x: the output of the layer before them.
+  // Runs consecutive layers, without the last layer of the model. x: the output of the layer before them. With a tape, the
+  // first ModelContext::recompute_layers of them are computed again in the backward pass.
   Flow run_layers(const Range& layers, const Flow& x, const Batch& batch) const {
     Flow flow = x;
+    const std::int64_t recomputed = Tape::current() == nullptr ? 0 : this->context().recompute_layers;
+    const auto kept = recomputed == 0 ? nullptr : std::make_shared<const Batch>(batch);
     for (std::int64_t layer = layers.begin; layer < layers.end; ++layer) {
       const detail::InLayer in_layer(numbered_[static_cast<std::size_t>(layer)]);
-      flow = inner_[static_cast<std::size_t>(layer)](flow, batch);
+      const auto& run = inner_[static_cast<std::size_t>(layer)];
+      flow = layer - layers.begin < recomputed ? recompute(recomputable(run, kept), flow) : run(flow, batch);
     }
     return flow;
   }
@@ -325,6 +317,16 @@ class Staged : public Module<P, D> {
   }
 
  private:
+  using InnerLayer = std::function<Flow(const Flow&, const Batch&)>;
+
+  // A layer as a function that the tape may keep longer than the model lives.
+  auto recomputable(const InnerLayer& run, std::shared_ptr<const Batch> batch) const {
+    return [run, batch = std::move(batch), model = std::weak_ptr(alive_)](const Flow& x) -> Flow {
+      if (model.expired()) detail::refuse_without_model();
+      return run(x, *batch);
+    };
+  }
+
   template <typename L, typename... Rest>
   void add_layers(std::vector<detail::StagedLayer>& list, const L& next, const Rest&... rest) {
     constexpr bool is_last = sizeof...(Rest) == 0;
@@ -347,7 +349,8 @@ class Staged : public Module<P, D> {
     inner_.push_back([one](const Flow& x, const Batch& batch) -> Flow { return detail::call_layer(one, x, batch); });
   }
 
-  std::vector<std::function<Flow(const Flow&, const Batch&)>> inner_;  // all layers but the last
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // until the model is destroyed
+  std::vector<InnerLayer> inner_;                                           // all layers but the last
   std::function<Output(const Flow&, const Batch&)> last_;
   std::vector<Range> stages_;
   std::vector<LayerOfList> numbered_;

@@ -1,0 +1,123 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "trireme/autograd/record.hpp"
+#include "trireme/autograd/tape.hpp"
+#include "trireme/autograd/variable.hpp"
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace detail {
+
+// Collects the slots of a result: of a Variable, a vector or a tuple of Variables, or a struct with each(visit). Tensors have
+// none.
+class CollectSlots {
+ public:
+  explicit CollectSlots(std::vector<std::shared_ptr<GradientSlot>>& slots) : slots_(slots) {}
+
+  template <typename T, typename D, typename G>
+  void operator()(const Variable<T, D, G>& result) const {
+    slots_.push_back(result.gradient().shared_slot());
+  }
+  template <typename T, typename D>
+  void operator()(const Tensor<T, D>&) const {}
+  template <typename X>
+  void operator()(const std::vector<X>& results) const {
+    for (const X& result : results) (*this)(result);
+  }
+  template <typename... X>
+  void operator()(const std::tuple<X...>& results) const {
+    std::apply([&](const auto&... result) { ((*this)(result), ...); }, results);
+  }
+  template <typename X>
+  requires requires(X& result, const CollectSlots& collect) { result.each(collect); }
+  void operator()(const X& result) const {
+    X parts = result;  // each() of a flow is not const
+    parts.each(*this);
+  }
+
+ private:
+  std::vector<std::shared_ptr<GradientSlot>>& slots_;
+};
+
+template <typename R>
+std::vector<std::shared_ptr<GradientSlot>> slots_of(const R& result) {
+  std::vector<std::shared_ptr<GradientSlot>> slots;
+  CollectSlots collect(slots);
+  collect(result);
+  return slots;
+}
+
+// The sum of the versions of all tensors in an input, of the same kinds as results.
+class SumVersions {
+ public:
+  explicit SumVersions(std::uint32_t& sum) : sum_(sum) {}
+
+  template <typename T, typename D, typename G>
+  void operator()(const Variable<T, D, G>& input) const {
+    (*this)(input.value());
+  }
+  template <typename T, typename D>
+  void operator()(const Tensor<T, D>& input) const {
+    if (input.defined()) sum_ += input.version();
+  }
+  template <typename X>
+  void operator()(const std::vector<X>& inputs) const {
+    for (const X& input : inputs) (*this)(input);
+  }
+  template <typename X>
+  requires requires(X& input, const SumVersions& sum) { input.each(sum); }
+  void operator()(const X& input) const {
+    X parts = input;
+    parts.each(*this);
+  }
+
+ private:
+  std::uint32_t& sum_;
+};
+
+}  // namespace detail
+
+// Computes function(inputs...) without keeping what its backward pass needs: the backward pass computes the function again
+// (activation checkpointing: Chen et al. 2016, arXiv 1604.06174; torch.utils.checkpoint). The results, the gradients and the
+// random numbers have the same bits as those of function(inputs...).
+//
+//   for (const Block& block : blocks) x = recompute([&block](const Variable<float>& y) { return block.forward(y); }, x);
+//
+// Memory: of each call, its inputs are kept until the backward pass reaches it; then what one call of the function keeps.
+// Time: one more forward pass.
+//
+// inputs: Variables, Tensors, vectors of these, or structs with each(visit) as flow.hpp describes. The function returns such a
+// value or a tuple of Variables. It may use parameters, captured Variables, dropout, add_loss() and recompute(), and it must do
+// the same each time. Batch norm updates its running statistics once. Modules that the function uses must live until the
+// backward pass. Without a tape it is a call of the function.
+//
+// Throws Error if the function changes an input in place. backward() throws Error if an input was changed in place since, or if
+// the function uses other parameters than the first time, or parameters that were updated since.
+template <typename F, typename... X>
+auto recompute(F function, const X&... inputs) {
+  Tape* tape = Tape::current();
+  if (tape == nullptr) return function(inputs...);
+  auto version = [... inputs = inputs] {
+    std::uint32_t sum = 0;
+    (detail::SumVersions(sum)(inputs), ...);
+    return sum;
+  };
+  const std::uint32_t before = version();
+  Tape::FirstRun run(*tape);
+  auto result = function(inputs...);
+  require(version() == before, "recompute: the function changes an input in place: change a clone()");
+  run.finish(
+      detail::slots_of(result),
+      [function = std::move(function), ... inputs = inputs] { return detail::slots_of(function(inputs...)); },
+      std::move(version));
+  return result;
+}
+
+}  // namespace trireme
