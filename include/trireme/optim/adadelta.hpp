@@ -20,7 +20,7 @@ struct AdadeltaOptions {
 };
 
 // Scales the gradient by the root mean square of earlier steps, divided by the root mean square of the gradients (Zeiler 2012,
-// arXiv 1212.5701). The learning rate is a further factor, usually 1. The update of torch.optim.Adadelta.
+// arXiv 1212.5701). The learning rate is a further factor, usually 1. The update is that of torch.optim.Adadelta.
 template <typename P, typename D = Cpu>
 class Adadelta final : public Optimizer<P, D> {
  public:

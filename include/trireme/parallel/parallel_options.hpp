@@ -15,8 +15,8 @@ namespace parallel {
 //
 //   DataParallel data_parallel(model, mesh, {.sum = FixedBits{.micro_batches = 8}, .sharding = Sharding::optimizer});
 
-// Tries several bucket sizes in the first steps, at most 30, and keeps the fastest, which may be that of BucketOptions. Results
-// change by rounding only, under fixed bits not at all. Not on a GPU.
+// Tries several bucket sizes in the first steps, at most 30, and keeps the fastest size, which may be that of BucketOptions.
+// Results change only by rounding, and not at all under fixed bits. Not available on a GPU.
 struct Tuning {
   bool on = false;
 
@@ -33,8 +33,8 @@ struct Plain {
 // Bit-identical training. A step has `micro_batches` micro-batches over all ranks; every rank computes the same number of them,
 // a power of two, and gradients and losses are added in a fixed tree. The weights then have the same bits for any bucket sizes,
 // backend, nodes and number of ranks, on machines with the same instruction set and number of threads per rank. Batch norm and
-// delayed 8-bit scaling are refused, and so are optimizers that need the norms of parameters (LAMB, LARS) if the step is
-// sharded. On a pipeline axis a tied parameter is summed in another order than on one rank.
+// delayed 8-bit scaling are refused. If the step is sharded, optimizers that need the norms of parameters (LAMB, LARS) are
+// refused too. On a pipeline axis a tied parameter is summed in another order than on one rank.
 struct FixedBits {
   int micro_batches = 0;  // above 0
   Tuning tuning = {};
@@ -79,16 +79,16 @@ struct ParallelOptions {
   std::string schedule = {};
 
   // Batch norm with the statistics of all ranks' rows (PyTorch's SyncBatchNorm). A layer takes one all-reduce forward and one
-  // backward, so all ranks must call the same layers in the same order; the number of rows may differ (but not
-  // Loss::nominal_targets, as in every step). If false, each rank normalises by its own rows, and after each step the running
-  // statistics, like all buffers of BufferReduction::mean, are averaged over the ranks. Each micro-batch has statistics of its
-  // own. If true, buffers of BufferReduction::mean that a layer of your own changes are not averaged.
+  // backward, so all ranks must call the same layers in the same order; the number of rows may differ between ranks, while
+  // Loss::nominal_targets must be equal, as in every step. If false, each rank normalises by its own rows, and after each step
+  // the running statistics, like all buffers of BufferReduction::mean, are averaged over the ranks. Each micro-batch has
+  // statistics of its own. If true, buffers of BufferReduction::mean that a layer of your own changes are not averaged.
   bool synchronize_batch_norm = true;
 
   // The number of steps in which all parameters are compared once between replicas, a part in each step; 0: never. If batch
   // norm is synchronised, running statistics are compared too. Tied parameters are compared between stages, and parameters that
-  // do not belong to experts between the ranks of an expert axis. On a difference all ranks throw Error{diverged}, which names
-  // what differs and the ranks in the minority.
+  // do not belong to experts are compared between the ranks of an expert axis. On a difference all ranks throw Error{diverged},
+  // which names what differs and the ranks in the minority.
   int check_replicas = 100;
 
   amp::GradScalerOptions loss_scale = {};  // for models that compute in float16

@@ -45,7 +45,7 @@ class CommandLine {
   void add(const std::string& name, std::string& value, const std::vector<std::string>& choices, const std::string& text,
            Differs differs = Differs::refused);
 
-  // Add the options of a run and those of trireme::launch; trainer::launch() calls both.
+  // The next two add the options of a run and those of trireme::launch; trainer::launch() calls both.
   void add_run(Options& options);
   void add_launch(BackendKind& backend, LaunchOptions& options);
 
@@ -56,7 +56,7 @@ class CommandLine {
   // Calls `check` after all options are read, to check several options together; `check` throws Error for a mistake.
   void after_parsing(std::function<void()> check);
 
-  // --help lists the options that are added after this call under this heading.
+  // In --help, the options that are added after this call are listed under `heading`.
   void set_group(const std::string& heading);
 
   // Reads the options; throws Error{invalid_argument} for a mistake. Returns the text of --help, --version or --print-config,

@@ -37,8 +37,8 @@ struct FitReport {
   std::optional<double> last = {};  // the last validation, if there was one
 };
 
-// Validates a model during a run, keeps its best values and stops the run by FitOptions::patience. Its state is a part of the
-// run's checkpoints.
+// Validates a model during a run, keeps its best values and stops the run by FitOptions::patience. Checkpoints of the run hold
+// the state of the validations.
 class Validations {
  public:
   // Construct it before the run's loop.

@@ -33,7 +33,7 @@ struct BertOptions {
   double weight_deviation = 0.02;                 // standard deviation of initial weights
 };
 
-// BERT (Devlin et al. 2018, arXiv 1810.04805): names as in Hugging Face's BertForMaskedLM or, with `classes`,
+// BERT (Devlin et al. 2018, arXiv 1810.04805). Names are those of Hugging Face's BertForMaskedLM or, with `classes`,
 // BertForSequenceClassification, but the blocks have torch.nn's names. The masked-language head shares the weight of the token
 // embedding; the classifier reads tanh(dense) of the first token. On a tensor axis the ranks divide heads, hidden features and
 // vocabulary. Its list of layers is the embedding, the blocks and the head; without ModelContext::layer_costs the blocks are
@@ -55,7 +55,7 @@ class Bert : public nn::Staged<P, D, data::BasicTextBatch<D>, nn::Residual<P, D>
     return this->forward({.tokens = tokens, .key_padding_mask = key_padding_mask});
   }
 
-  // Cross-entropy with targets [batch, time], or [batch] of a classifier; data::no_target is ignored.
+  // Cross-entropy with targets [batch, time], or [batch] for a classifier; targets equal to data::no_target are ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const;
 
  private:

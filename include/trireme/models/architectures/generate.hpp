@@ -18,11 +18,11 @@
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
-// Names as in transformers' generate(); a temperature of 0 is its do_sample = False.
+// Names are as in generate() of transformers; a temperature of 0 is do_sample = False there.
 struct GenerateOptions {
   std::int64_t count = 256;  // tokens to add, at most
   double temperature = 1;    // 0 takes the most likely token
-  std::int64_t top_k = 0;    // above 0: draws only from the top_k most likely tokens, and those as likely as the last of them
+  std::int64_t top_k = 0;    // above 0: draws only from the top_k most likely tokens, and tokens as likely as the last of these
   // Below 1: draws only from the most likely tokens that together have this probability (Holtzman et al. 2020, arXiv
   // 1904.09751), after temperature and top_k.
   double top_p = 1;

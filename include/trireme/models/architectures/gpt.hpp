@@ -26,9 +26,9 @@ struct GptOptions {
   double weight_deviation = 0.02;                // standard deviation of initial weights
 };
 
-// GPT-2 (Radford et al. 2019): names as in Hugging Face's GPT2LMHeadModel, output layer tied to the token embedding. On a
-// tensor axis the ranks divide heads, hidden features and vocabulary. Its list of layers is the embedding, the blocks and the
-// output layer; without ModelContext::layer_costs the blocks are divided evenly over the stages.
+// GPT-2 (Radford et al. 2019). Names are those of Hugging Face's GPT2LMHeadModel; the output layer is tied to the token
+// embedding. On a tensor axis the ranks divide heads, hidden features and vocabulary. Its list of layers is the embedding, the
+// blocks and the output layer; without ModelContext::layer_costs the blocks are divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>> {
  public:

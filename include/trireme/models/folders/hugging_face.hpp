@@ -85,8 +85,8 @@ struct SavePretrainedOptions {
   Location from = {};
   // A folder, or a file in it, with the tokenizer to copy. Not given: the tokenizer of `from`; an empty Location: none.
   std::optional<Location> tokenizer = {};
-  // Content of chat_template.jinja, as tokenizers::ChatTemplate::jinja() returns it. Empty: that of the tokenizer's folder, if
-  // it has one.
+  // Content of chat_template.jinja, as tokenizers::ChatTemplate::jinja() returns it. Empty: the template in the tokenizer's
+  // folder, if it has one.
   std::string chat_template = {};
   // For a vision transformer: the normalisation of its images, for preprocessor_config.json if `from` has no such file.
   std::optional<data::Normalization> normalization = {};

@@ -35,8 +35,8 @@ class KeyValueCache {
   std::int64_t length(std::int64_t sequence) const { return lengths_[place_of(sequence)]; }  // tokens read so far
   void clear(std::int64_t sequence) { lengths_[place_of(sequence)] = 0; }
 
-  // The following functions are for models. rows_of() says where new tokens go. Throws Error{invalid_argument} if a part is
-  // empty, two parts have the same sequence, or the tokens do not fit.
+  // The following functions are for models. rows_of() returns where new tokens go. It throws Error{invalid_argument} if a part
+  // is empty, two parts have the same sequence, or the tokens do not fit.
   std::vector<ops::CachedRows> rows_of(std::span<const NewTokens> parts) const {
     std::vector<ops::CachedRows> rows;
     for (const NewTokens& part : parts) {

@@ -26,11 +26,12 @@ struct InitializeOptions {
 };
 
 namespace detail {
-// Its name shows up in the compiler's error if the class of a part of a model has no constructor and is an aggregate.
+// The compiler's error shows this name if the class of a part of a model has no constructor and is an aggregate.
 struct WriteUsingModuleModuleInTheClassOfThisPart {};
 }  // namespace detail
 
-// A part of a model with a dotted name. The root makes the Model in whose store it and its children register parameters.
+// A part of a model with a dotted name. The root makes the Model, and all modules within the root register parameters in the
+// store of this Model.
 //
 //   struct Mlp : nn::Module<Float32> {
 //     using Module::Module;
@@ -122,18 +123,18 @@ class Module {
     return *model_;
   }
 
-  // The ranks over which this model's layers are split; null if they lie here as a whole.
+  // The ranks over which this model's layers are split; null if this rank holds whole layers.
   const Collectives* tensor_axis() const { return context().tensor.get(); }
   // Whether each rank of the tensor axis has its own rows.
   bool sequence_parallel() const { return context().sequence_parallel && tensor_axis() != nullptr; }
 
-  // Initializes every parameter and buffer of this module and those within it. Values depend only on the seed and the dotted
-  // names. Call it on the root for the whole model, or model.head.initialize() for a new head on loaded weights.
+  // Initializes every parameter and buffer of this module and of the modules within it. Values depend only on the seed and the
+  // dotted names. Call it on the root for the whole model, or model.head.initialize() for a new head on loaded weights.
   void initialize(const InitializeOptions& options = {}) {
     store().template initialize<M>(options.seed.value_or(context().seed), name_);
   }
 
-  // Training or evaluation mode of this module and those within it, for batch norm and dropout.
+  // Sets training or evaluation mode, which batch norm and dropout use, for this module and the modules within it.
   void train(bool on = true) { model_->modes().set(name_, on); }
   void eval() { train(false); }
   bool training() const { return model_->modes().is_on(name_); }

@@ -22,7 +22,7 @@ struct Residual {
   }
 };
 
-// norm: a LayerNorm or RmsNorm. Returns {stream + pending, its norm}.
+// norm: a LayerNorm or RmsNorm. Returns {stream + pending, the norm of this sum}.
 template <typename Norm, typename P, typename D>
 std::pair<Variable<typename P::Master, D>, Variable<typename P::Compute, D>> settle(const Norm& norm, const Residual<P, D>& x) {
   if (x.pending.value().defined()) return norm.add_and_normalize(x.stream, x.pending);

@@ -26,7 +26,7 @@ Tensor<std::int32_t, D> positions_of(const Tensor<std::int32_t, D>& tokens, cons
 
 // The sum of the embeddings of tokens [batch, time] and of their positions: [batch, time, width], or in a sequence-parallel
 // model this rank's rows of this sum. Positions count from the start of each token's document, given by document_starts [batch,
-// time]; if that is undefined, from the start of the sequence.
+// time], or from the start of the sequence if document_starts is undefined.
 template <typename P, typename D>
 Variable<typename P::Master, D> embed_tokens(const Embedding<P, D>& of_tokens, const Embedding<P, D>& of_positions,
                                              const Tensor<std::int32_t, D>& tokens,
@@ -53,8 +53,8 @@ struct TokenEmbeddingOptions {
   Initializer initializer = Initializer::normal(0, 0.02);
 };
 
-// The first layer of a language model: from a batch with tokens [batch, time] to the residual stream [batch, time, width]. The
-// ranks of a tensor axis divide the vocabulary.
+// The first layer of a language model. It takes a batch with tokens [batch, time] and returns the residual stream [batch, time,
+// width]. The ranks of a tensor axis divide the vocabulary.
 template <typename P, typename D = Cpu>
 class TokenEmbedding : public Module<P, D> {
  public:

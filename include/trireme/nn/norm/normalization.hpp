@@ -4,7 +4,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/module.hpp"
 
-// Norms of images [batch, height, width, channels]; those of sequences are in nn/layers/layers.hpp.
+// Norms of images [batch, height, width, channels]. Norms of sequences are in nn/layers/layers.hpp.
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
@@ -40,7 +40,7 @@ class BatchNorm2d : public Module<P, D> {
   Variable<T, D> forward(const Variable<T, D>& x) const {
     return this->named([&] { return batch_norm(x, weight.master(), bias.master(), running(), arguments()); });
   }
-  // relu(forward(x)), relu(forward(x) + residual) in one pass over memory.
+  // The next two return relu(forward(x)) and relu(forward(x) + residual), each in one pass over memory.
   Variable<T, D> forward_relu(const Variable<T, D>& x) const {
     return this->named([&] { return batch_norm_relu(x, weight.master(), bias.master(), running(), arguments()); });
   }

@@ -36,7 +36,7 @@ struct IsModuleList : std::false_type {};
 template <typename M>
 struct IsModuleList<ModuleList<M>> : std::true_type {};
 
-// What the division into stages knows of a module of a layer.
+// A module of a layer, as the division into stages sees it.
 struct StagedModule {
   std::string name;
   std::optional<double> cost = {};  // from its cost(), if it has one
@@ -217,7 +217,7 @@ auto chain(const L&... layers) {
 // one parameter both hold it, and its gradients are summed. A module may be in several layers; each draws its own random
 // numbers. A module with buffers is an error if its layers lie on several ranks.
 //
-// Flow: what goes from layer to layer, see flow.hpp. Output: what the last layer returns.
+// Flow: the type that each layer passes to the next, see flow.hpp. Output: the type that the last layer returns.
 template <typename P, typename D, typename Batch, typename Flow = Variable<typename P::Master, D>,
           typename Output = Variable<typename P::Compute, D>>
 class Staged : public Module<P, D> {

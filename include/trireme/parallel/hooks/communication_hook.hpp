@@ -21,7 +21,7 @@ namespace parallel {
 
 class Exchange;
 
-// What CommunicationHook::reduce returns: a coroutine that stops at every co_await and goes on when that exchange is done.
+// The coroutine that CommunicationHook::reduce returns. It stops at every co_await and goes on when that exchange is done.
 class [[nodiscard]] HookTask {
  public:
   struct promise_type {
@@ -195,7 +195,7 @@ class CommunicationHook {
   // All tensors that the hook keeps from step to step. A checkpoint saves them, and loading one fills them.
   virtual std::vector<NamedTensor> state() { return {}; }
 
-  // Whether the hook changes what is trained, as momentum does. Such a hook runs in every step, even on one rank.
+  // Whether the hook changes the update itself, as momentum does. Such a hook runs in every step, even on one rank.
   virtual bool indispensable() const { return false; }
 };
 

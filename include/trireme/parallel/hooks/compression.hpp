@@ -13,14 +13,14 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// Between whom compressed gradients are exchanged.
+// Which ranks exchange compressed gradients.
 enum class CompressionBetween : std::uint8_t {
   nodes,  // the ranks of a node sum their gradients uncompressed; each rank then compresses the sums of some parameters
   ranks,  // every rank compresses its own gradients
 };
 
-// Makes a hook. Each DataParallel calls it for its own hook, which keeps state of one model. Therefore options with a factory
-// can be copied and shared by ranks that are threads.
+// Makes a hook. Each DataParallel calls the factory for a hook of its own, since a hook keeps state of one model. Therefore
+// options with a factory can be copied and shared by ranks that are threads.
 using HookFactory = std::function<std::shared_ptr<CommunicationHook>()>;
 
 struct CompressionOptions {
@@ -39,8 +39,8 @@ struct CompressionDecision {
   std::string text;               // one line: the decision and its reason
 };
 
-// Send gradients as float16 or bfloat16, summed in float. They are divided by the number of ranks first, so that the sum stays
-// in range; in float16 a quotient beyond 65504 becomes infinite.
+// Send gradients as float16 or bfloat16 and sum them in float. Gradients are first divided by the number of ranks, so that the
+// sum stays in range; in float16 a quotient beyond 65504 becomes infinite.
 HookFactory float16_hook();
 HookFactory bfloat16_hook();
 

@@ -43,11 +43,12 @@ class OpenStep {
   virtual void set_samples(std::int64_t all) = 0;
   virtual TapeOptions names_of(const BatchSamples& samples) const = 0;  // the names of its random numbers
 
-  // The number of targets by which this rank's gradients are divided. If some ranks have one sample more, it is the number for
-  // the largest share on all ranks, so that each sample has the same weight in the sum.
+  // The number of targets by which this rank's gradients are divided. If some ranks have one sample more, all ranks use the
+  // number for the largest share, so that each sample has the same weight in the sum.
   virtual std::int64_t weighed(std::int64_t targets) const = 0;
 
-  // Call both once for every micro-batch: listen() before its forward pass, or in a pipeline before its backward pass.
+  // Call listen() and add() once for every micro-batch: listen() before its forward pass, or in a pipeline before its backward
+  // pass.
   virtual void listen(Tape& tape) = 0;
   virtual void add(MicroBatchLoss loss, std::int64_t nominal_targets) = 0;
   virtual void add_of_stage(MicroBatchLoss loss) = 0;  // losses that layers of an earlier stage add
