@@ -27,14 +27,14 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// What the store knows of one parameter.
+// Describes one parameter of the store.
 struct ParameterInfo {
   std::string name;     // dotted, unique in the store
   Shape shape;          // of the part that lies here
   Placement placement;  // of that part in the whole parameter
   Initializer initializer;
   bool trainable = true;  // a frozen parameter has no gradient and no optimizer state
-  // Tied: if several ranks of the pipeline axis hold the parameter, these ranks, ascending. Their gradients are summed.
+  // For a tied parameter, which several ranks of the pipeline axis hold: these ranks, ascending. Their gradients are summed.
   std::vector<int> tied_ranks = {};
   std::int64_t offset = 0;  // of its first element in every plane
   std::int64_t numel = 0;
@@ -235,8 +235,8 @@ class FlatStore {
   void set_has_gradient(int index) { has_gradient_[static_cast<std::size_t>(index)] = true; }
   void zero_gradient(int index);  // a gradient of zeros, for a parameter that this rank did not use
   void clear_gradients();         // the step is over: the next contribution overwrites, buffers stay as they are
-  // Begins the next micro-batch of a step. Its first contributions overwrite the gradients so far, so the caller keeps these
-  // elsewhere.
+  // Begins the next micro-batch of a step. Its first contributions overwrite the gradients so far, so the caller first copies
+  // those to another place.
   void begin_micro_batch();
   void begin_step();  // keeps the buffers
 

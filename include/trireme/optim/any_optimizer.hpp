@@ -23,8 +23,8 @@ enum class NonFinitePolicy : std::uint8_t {
 
 struct UpdateOptions {
   std::optional<double> learning_rate = {};  // for this and later steps; empty: unchanged
-  // Limits for the gradients, averaged over all targets and without a loss scale; 0: no limit. A ParameterGroup may have its
-  // own.
+  // Limits for the gradients, which are averaged over all targets and have no loss scale; 0: no limit. A ParameterGroup may
+  // have limits of its own.
   double clip_norm = 0;   // largest L2 norm of all gradients together, as torch.nn.utils.clip_grad_norm_
   double clip_value = 0;  // largest magnitude of an element, applied after clip_norm, as clip_grad_value_; takes one more pass
   NonFinitePolicy non_finite = NonFinitePolicy::stop;
@@ -72,7 +72,7 @@ class AnyOptimizer {
   // For require_same(), which compares the ranks' settings.
   virtual Settings settings() const = 0;
 
-  // Adds to a checkpoint's state: the planes, by parameter, and how often each parameter was updated. Names are
+  // Adds the planes, by parameter, and the number of updates of each parameter to a checkpoint's state. Names are
   // "<prefix><plane>.<parameter>".
   virtual void add_to(State& state, const std::string& prefix = "optimizer.") = 0;
 

@@ -24,7 +24,7 @@ class GroupNorms {
   // Throws with FixedBits if ranks share the optimizer's work.
   void measure(const std::vector<Range>& ranges, const std::vector<bool>& used);
 
-  const StepTotals* of(const ResolvedRule& rule) const;  // their squares are those of the rule's parameters; null: not needed
+  const StepTotals* of(const ResolvedRule& rule) const;  // with the squares of the rule's parameters; null: not needed
 
  private:
   bool counts(const ParameterInfo& info) const;

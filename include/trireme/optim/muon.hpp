@@ -54,8 +54,8 @@ struct MuonOptions {
 //   optim::Muon optimizer(net, {.learning_rate = 0.02, .groups = {{.pattern = "embed.*", .adapts = false}}});
 //
 // If ranks share the work of the optimizer, they all-reduce each direction, and every rank makes the whole direction
-// orthogonal: Sharding::none is less work. A parameter that is split over a tensor or expert axis is an error, unless its group
-// does not adapt.
+// orthogonal, so Sharding::none is less work. A parameter that is split over a tensor or expert axis is an error, unless its
+// group does not adapt.
 template <typename P, typename D = Cpu>
 class Muon final : public Optimizer<P, D> {
  public:

@@ -25,7 +25,7 @@ struct NamedOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// The optimizers of ops/update/each_optimizer.hpp, and adamw and adamw_8bit.
+// The names of the optimizers in ops/update/each_optimizer.hpp, adamw and adamw_8bit.
 template <typename D = Cpu>
 TRIREME_EXPORT std::vector<std::string> optimizer_names();
 extern template std::vector<std::string> optimizer_names<Cpu>();

@@ -18,9 +18,9 @@ namespace data {
 //   locations_of("s3://bucket/shards/", tar_endings)  // all objects below, as of a folder; the last slash is needed
 //   locations_of("shards", tar_endings)          // all files below a folder with one of these endings, sorted by name
 //
-// The name of an existing file is taken as it is, even with braces. It is not checked whether the files of a pattern exist;
-// opening a missing file throws. Throws Error for an unmatched brace, a range that runs backwards, more than ten million names,
-// an empty list, and a folder without such files.
+// The name of an existing file is taken as it is, even with braces. locations_of() does not check whether the files of a
+// pattern exist; opening a missing file throws. Throws Error for an unmatched brace, a range that runs backwards, more than ten
+// million names, an empty list, and a folder without such files.
 std::vector<Location> locations_of(std::string_view pattern, std::span<const std::string_view> endings = {});
 
 }  // namespace data

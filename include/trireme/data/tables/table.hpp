@@ -63,7 +63,7 @@ class Table {
   const std::vector<std::string>& class_names() const noexcept { return content_->class_names; }
   const std::vector<TableColumn>& columns() const noexcept { return content_->columns; }
 
-  // Valid as long as the table or a copy of it lives. Calls on a temporary table do not compile.
+  // The spans are valid as long as the table or a copy of it lives. Calls on a temporary table do not compile.
   std::span<const float> features() const& noexcept { return content_->features; }     // [rows, features]
   std::span<const std::int32_t> labels() const& noexcept { return content_->labels; }  // [rows], or empty
   std::span<const float> targets() const& noexcept { return content_->targets; }       // [rows], or empty

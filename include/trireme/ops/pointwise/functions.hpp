@@ -102,7 +102,7 @@ template <typename A, typename B>
 requires detail::Pair<A, B>
 auto divide(const A& a, const B& b) { return pointwise(ops::Binary::divide, a, b); }
 
-// NaN where an operand is NaN. Where the operands are equal, each gets half of the gradient.
+// The result is NaN where an operand is NaN. Where the operands are equal, each gets half of the gradient.
 template <typename A, typename B>
 requires detail::Pair<A, B>
 auto minimum(const A& a, const B& b) { return pointwise(ops::Binary::minimum, a, b); }
