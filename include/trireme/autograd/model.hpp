@@ -53,7 +53,7 @@ class Model {
   const ModelContext& context() const { return context_; }
   FlatStore& store() { return store_; }
 
-  TrainingModes& modes() { return modes_; }  // for layers that tell training from evaluation: batch norm, dropout
+  TrainingModes& modes() { return modes_; }  // for layers that differ between training and evaluation: batch norm, dropout
 
   // Whether a module's parameters enter the tape; otherwise they are constants. See FrozenParameters.
   ModuleSwitches& gradients() { return gradients_; }

@@ -1,8 +1,8 @@
 #pragma once
 
-// The gate of operations: how to write your own operation. An operation is a struct with a name, a forward() that computes the
-// results from the operands, and a backward() that computes gradients. Its other members are settings, which describe() names
-// for observers.
+// The gate of operations. Use it to write your own operation. An operation is a struct with a name, a forward() that computes
+// the results from the operands, and a backward() that computes gradients. Its other members are settings, which describe()
+// names for observers.
 //
 //   struct Square {
 //     static constexpr std::string_view name = "square";

@@ -47,8 +47,8 @@ Location checkpoint_folder(const Location& directory, std::int64_t step);
 Location newest_folder(const Location& run);
 
 // For directories that no job uses. prune() keeps only the newest `keep` checkpoints; it also removes checkpoints that a run
-// has put aside. remove_unfinished() removes what killed jobs left unfinished. Both return the names of the folders and files
-// that they removed.
+// has put aside. remove_unfinished() removes the unfinished folders and files of killed jobs. Both return the names of the
+// folders and files that they removed.
 std::vector<std::string> prune(const Location& directory, int keep, FileSystem& file_system);
 std::vector<std::string> prune(const Location& directory, int keep);
 std::vector<std::string> remove_unfinished(const Location& directory, FileSystem& file_system);
@@ -88,7 +88,7 @@ class Checkpoints {
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
-  // Creates the directory and removes what earlier starts of this job left unfinished. Call it before training to notice a
+  // Creates the directory and removes unfinished checkpoints of earlier starts of this job. Call it before training to notice a
   // directory that can't be written. The first save() does the same.
   void prepare(const Configuration& configuration = {});
 
@@ -126,7 +126,7 @@ class Checkpoints {
   Group group_;
   CheckpointOptions options_;
   std::string job_;              // empty before the first save
-  std::vector<std::byte> copy_;  // what an asynchronous save writes
+  std::vector<std::byte> copy_;  // the bytes that an asynchronous save writes
   std::unique_ptr<Saving> saving_;
 };
 

@@ -15,8 +15,8 @@
 #include "trireme/core/shape.hpp"
 #include "trireme/files/location.hpp"
 
-// The manifest of a checkpoint: which elements of which tensors lie in which file. Any number of ranks can use a manifest,
-// whatever number wrote the checkpoint.
+// The manifest of a checkpoint: which elements of which tensors lie in which file. Any number of ranks can use a manifest, no
+// matter how many ranks wrote the checkpoint.
 namespace trireme TRIREME_EXPORT {
 namespace checkpoint {
 

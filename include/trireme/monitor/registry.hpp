@@ -87,7 +87,7 @@ class Registry {
     std::string name;
     MetricKind kind;
     std::size_t index;    // among those of its kind
-    bool is_told = true;  // false from restart() until it changes
+    bool is_told = true;  // false from restart() until the metric changes
   };
 
   std::size_t find_or_add(std::string_view name, MetricKind kind, std::size_t next);

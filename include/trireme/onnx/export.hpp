@@ -1,6 +1,6 @@
 #pragma once
 
-// Models as ONNX files (opset 17), for runtimes that do not know Trireme: docs/onnx.md.
+// Models as ONNX files (opset 17), for runtimes that do not know Trireme; see docs/onnx.md.
 //
 //   onnx::export_model(net, "net.onnx", [&](onnx::Example& example) {
 //     const auto x = example.input<float>("x", {example.dynamic("batch"), 4});

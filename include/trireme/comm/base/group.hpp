@@ -15,7 +15,7 @@ namespace trireme TRIREME_EXPORT {
 
 class Group;
 namespace comm {
-class Backend;  // what a backend implements; src/comm only
+class Backend;  // the interface of backends; for src/comm only
 std::shared_ptr<Backend> backend_of(const Group& group);
 }  // namespace comm
 
