@@ -143,7 +143,7 @@ class FlatStore {
   const std::shared_ptr<device::Storage>& value_plane() { return plane(values_number); }
   const std::shared_ptr<device::Storage>& gradient_plane() { return plane(gradients_number); }
 
-  // T and D must be those of the plane.
+  // T and D must match the plane.
   template <typename T, typename D = Cpu>
   Tensor<T, D> elements(int plane) {  // all elements, in the order of the store
     const auto& memory = typed<T, D>(plane);

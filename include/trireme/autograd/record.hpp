@@ -48,7 +48,7 @@ auto made(const Marked<X, marks>& result) {
   return made<marks>(result.what);
 }
 
-// Calls use(made...) with one result, a tuple of results, or what a function returns.
+// Calls use(made...) with one result, a tuple of results, or the results that a function returns.
 template <typename R>
 auto with_results(const R& results, const auto& use) {
   if constexpr (std::invocable<const R&>) {

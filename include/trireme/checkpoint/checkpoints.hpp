@@ -33,7 +33,7 @@ struct CheckpointOptions {
 std::shared_ptr<FileSystem> file_system_of(const CheckpointOptions& options);
 
 // Steps of the committed checkpoints in a directory, ascending. A committed checkpoint is a folder "step-000000123" with a
-// manifest. Unfinished checkpoints, also those of killed jobs, have other names and do not count.
+// manifest. Unfinished checkpoints, including those of killed jobs, have other names and do not count.
 std::vector<std::int64_t> committed_steps(const Location& directory, const FileSystem& file_system);
 std::vector<std::int64_t> committed_steps(const Location& directory);
 
@@ -110,7 +110,7 @@ class Checkpoints {
   // shape or type differs. Throws Error{corrupt_file} with the path of a damaged file. Files are read twice, so that each of
   // the `threads` threads needs at most 256 KiB of memory. If the files fit into the page cache, the disk is read once.
   LoadedCheckpoint load(std::int64_t step, const State& state, const LoadOptions& options = {});
-  // The same for a checkpoint given by the name of its folder in the directory. It may be one that was put aside.
+  // The same for a checkpoint given by the name of its folder in the directory. The checkpoint may have been put aside.
   LoadedCheckpoint load_folder(const std::string& name, const State& state, const LoadOptions& options = {});
   std::optional<LoadedCheckpoint> load_newest(const State& state);  // std::nullopt without a checkpoint
 

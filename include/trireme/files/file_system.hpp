@@ -49,7 +49,7 @@ enum class FileKind : std::uint8_t {
   other,  // a pipe, a socket, a device
 };
 
-// An entry of a folder. For a link, `kind` is that of its target.
+// An entry of a folder. For a link, `kind` is the kind of its target.
 struct FolderEntry {
   std::string name;
   FileKind kind = FileKind::none;

@@ -86,7 +86,7 @@ class Registry {
   struct Entry {
     std::string name;
     MetricKind kind;
-    std::size_t index;    // among those of its kind
+    std::size_t index;    // among the metrics of its kind
     bool is_told = true;  // false from restart() until the metric changes
   };
 

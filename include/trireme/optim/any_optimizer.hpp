@@ -14,7 +14,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// What an update does if the loss or a gradient is inf or nan; the same on all ranks. Values, moments and step counts do not
+// How an update handles a loss or a gradient that is inf or nan; the same on all ranks. Values, moments and step counts do not
 // change. In steps of DataParallel and StepGraph, buffers get back their values from before the step.
 enum class NonFinitePolicy : std::uint8_t {
   stop,  // Error{diverged} with the step, its loss, and the first parameter and ranks that were not finite
@@ -57,7 +57,7 @@ class AnyOptimizer {
   // not called in this step.
   virtual bool step(const StepSummary& summary, const UpdateOptions& options = {}) = 0;
 
-  // Throws if the summary is that of another model.
+  // Throws if the summary belongs to another model.
   virtual void check(const StepSummary& summary) const = 0;
 
   // The summary by which step() decides. If the host decides, it waits for the numbers and fills them in.

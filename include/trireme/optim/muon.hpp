@@ -47,9 +47,9 @@ struct MuonOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// SGD with momentum that makes the direction of each matrix orthogonal by Newton-Schulz iterations (Jordan et al. 2024, "Muon: an
-// optimizer for hidden layers"). The update is that of torch.optim.Muon. A parameter of more than two dims is treated as the matrix
-// [first dim, all others]. Embeddings and output layers are better left to AdamW:
+// SGD with momentum, which makes the direction of each matrix orthogonal by Newton-Schulz iterations (Jordan et al. 2024,
+// "Muon: an optimizer for hidden layers"). The update is that of torch.optim.Muon. A parameter of more than two dims is taken
+// as the matrix [first dim, all others]. Embeddings and output layers are better left to AdamW:
 //
 //   optim::Muon optimizer(net, {.learning_rate = 0.02, .groups = {{.pattern = "embed.*", .adapts = false}}});
 //

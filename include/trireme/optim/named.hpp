@@ -12,7 +12,7 @@ namespace trireme TRIREME_EXPORT {
 namespace optim {
 
 // Options that trainers offer for every optimizer. An optimizer ignores options that it does not have, and uses its own
-// defaults for those that are not given.
+// defaults for options that are not given.
 struct NamedOptions {
   double learning_rate = 1e-3;
   double weight_decay = 0;

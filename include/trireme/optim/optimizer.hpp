@@ -22,7 +22,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// What an optimizer needs to know before it updates an element.
+// The information that an optimizer needs before it updates an element.
 enum class Needs : std::uint8_t {
   nothing,           // can update any range
   parameter_norms,   // norms of each parameter: measure() is called for all pieces before update()
@@ -123,7 +123,7 @@ class Optimizer : public AnyOptimizer {
   using Look = std::function<void(const Range& range, const std::function<void(const Piece&)>& action)>;
   virtual void prepare(const Look& /*look*/) {}
 
-  // Adds to a checkpoint's state what the optimizer has besides planes and counts.
+  // Adds state of the optimizer other than planes and counts to a checkpoint's state.
   virtual void add_more_to(State&, const std::string& /*prefix*/) {}
 
   // For an optimizer that swaps other values into the model: throws while they are swapped in. Called before a step, and before

@@ -32,8 +32,8 @@ namespace parallel {
 class DataParallel {
  public:
   // Moves the model's store into the group's memory and checks that all ranks hold the same parameters and buffers with the
-  // same values; otherwise Error{rank_mismatch} names the one that differs. The model keeps the memory, the shard and the group
-  // of batch norm after DataParallel is destroyed. Collective.
+  // same values; otherwise Error{rank_mismatch} names the parameter or buffer that differs. The model keeps the memory, the
+  // shard and the group of batch norm after DataParallel is destroyed. Collective.
   DataParallel(Model& model, const ProcessMesh& mesh, const ParallelOptions& options = {});
 
   // For a whole model on each rank of a group, without pipeline, tensor and expert axes.
@@ -49,8 +49,9 @@ class DataParallel {
   // FixedBits::micro_batches / ranks. Only one step at a time may be open.
   Step begin(std::int64_t number, int micro_batches = 1);
 
-  // Does what a step launched by a StepGraph can't: sends requests to all ranks, as Step::ask does, and at every
-  // check_replicas-th call compares the replicas; the host waits for this comparison. Call it between steps. Collective.
+  // Does two things that a step launched by a StepGraph can't do. It sends requests to all ranks, as Step::ask does. At every
+  // check_replicas-th call it also compares the replicas; the host waits for this comparison. Call it between steps.
+  // Collective.
   StepRequests exchange(const StepRequests& requests = {});
 
   // If the step is sharded, gathers the whole reduced gradient on all ranks, so that a program can look at it. Call it after
@@ -67,7 +68,7 @@ class DataParallel {
   // nodes loads them.
   std::vector<NamedTensor> compression_state() const;
 
-  // Adds what a checkpoint keeps: the model, the loss scale, and each rank's compression_state(). A run with other nodes starts
+  // Adds the model, the loss scale, and each rank's compression_state() to a checkpoint's state. A run with other nodes starts
   // compression_state() with zeros. Names begin with "<prefix>model.", "<prefix>grad_scaler." and "<prefix>compression.".
   void add_to(State& state, const std::string& prefix = {});
 

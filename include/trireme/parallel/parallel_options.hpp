@@ -11,12 +11,13 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// How DataParallel works: three independent choices, `sum`, `sharding` and `buckets`, and options that go with any of them.
+// The options of DataParallel: three independent choices, `sum`, `sharding` and `buckets`, and options that go with any of
+// them.
 //
 //   DataParallel data_parallel(model, mesh, {.sum = FixedBits{.micro_batches = 8}, .sharding = Sharding::optimizer});
 
-// Tries several bucket sizes in the first steps, at most 30, and keeps the fastest size, which may be that of BucketOptions.
-// Results change only by rounding, and not at all under fixed bits. Not available on a GPU.
+// Tries several bucket sizes in the first steps, at most 30, and keeps the fastest size, which may be the size in
+// BucketOptions. Results change only by rounding, and not at all under fixed bits. Not available on a GPU.
 struct Tuning {
   bool on = false;
 
@@ -88,7 +89,7 @@ struct ParallelOptions {
   // The number of steps in which all parameters are compared once between replicas, a part in each step; 0: never. If batch
   // norm is synchronised, running statistics are compared too. Tied parameters are compared between stages, and parameters that
   // do not belong to experts are compared between the ranks of an expert axis. On a difference all ranks throw Error{diverged},
-  // which names what differs and the ranks in the minority.
+  // which names the difference and the ranks in the minority.
   int check_replicas = 100;
 
   amp::GradScalerOptions loss_scale = {};  // for models that compute in float16

@@ -60,8 +60,8 @@ class RecordedSteps {
 //
 // Every step must do the same work: a model with branches that depend on data, or a function that waits for the GPU, such as
 // item() and mean(), can't be recorded. If the step can't be recorded, all steps are eager, and a warning says so once. Steps
-// whose inputs have other shapes than those of the first step are eager too. On the CPU every step is eager. Steps report no
-// metrics to monitor::Registry.
+// whose inputs have other shapes than the inputs of the first step are eager too. On the CPU every step is eager. Steps report
+// no metrics to monitor::Registry.
 template <typename D, typename... Elements>
 class StepGraph {
  public:
@@ -96,8 +96,8 @@ class StepGraph {
     }
   }
 
-  // The result of the newest finished step, often the one before the last; nothing before the first step has finished. Does not
-  // wait.
+  // The result of the newest finished step, often of the step before the last; nothing before the first step has finished. Does
+  // not wait.
   std::optional<Result> newest_result() {
     if constexpr (!on_host) {
       for (std::optional<Slot>& slot : slots_) {

@@ -15,8 +15,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace trainer {
 
-// The command line of a program: its own options and those of a run. The default is the value that a variable has when its
-// option is added.
+// The command line of a program, with the program's own options and the options of a run. The default is the value that a
+// variable has when its option is added.
 //
 //   std::int64_t width = 128;
 //   trainer::CommandLine line("Trains a classifier on a table of numbers");
@@ -33,7 +33,7 @@ class CommandLine {
   CommandLine& operator=(const CommandLine&) = delete;
 
   // `value` must live until the options are read. A bool is switched on by --name and off by --no-name; parse_amount reads an
-  // Amount. `differs`: what happens if a resumed run has another value than its checkpoint.
+  // Amount. `differs` applies if a resumed run has another value than its checkpoint.
   void add(const std::string& name, bool& value, const std::string& text, Differs differs = Differs::refused);
   void add(const std::string& name, int& value, const std::string& text, Differs differs = Differs::refused);
   void add(const std::string& name, std::int64_t& value, const std::string& text, Differs differs = Differs::refused);
@@ -45,7 +45,7 @@ class CommandLine {
   void add(const std::string& name, std::string& value, const std::vector<std::string>& choices, const std::string& text,
            Differs differs = Differs::refused);
 
-  // The next two add the options of a run and those of trireme::launch; trainer::launch() calls both.
+  // The next two add the options of a run and the options of trireme::launch; trainer::launch() calls both.
   void add_run(Options& options);
   void add_launch(BackendKind& backend, LaunchOptions& options);
 

@@ -33,7 +33,7 @@ enum class FitEnd : std::uint8_t {
 struct FitReport {
   FitEnd end = FitEnd::finished;
   std::optional<double> best = {};  // the best validation; nothing if none was finite
-  std::int64_t best_step = 0;       // the number of steps before it
+  std::int64_t best_step = 0;       // the number of steps before the best validation
   std::optional<double> last = {};  // the last validation, if there was one
 };
 

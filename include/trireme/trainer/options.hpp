@@ -36,14 +36,14 @@ enum class Differs : std::uint8_t {
 // Where the models of a program compute.
 struct DeviceOptions {
   std::string device = "cpu";             // or "cuda": each rank on an NVIDIA GPU
-  StartUp start_up = StartUp::automatic;  // with "cuda": what started the processes
+  StartUp start_up = StartUp::automatic;  // with "cuda": the launcher of the processes
   double memory_fraction = 1;             // the share of its GPU's memory that a rank may use
   bool allow_tf32 = false;                // products of float32 round their operands to TF32
 };
 
 struct Options {
   Amount until = Epochs{1};           // how long the run lasts; Seconds count the time in the run's loop, over all starts
-  std::int64_t batch_size = 32;       // samples of a step, all ranks together
+  std::int64_t batch_size = 32;       // samples of a step, over all ranks
   std::int64_t micro_batch_size = 0;  // samples that a rank computes at once; 0: all of its share
   std::uint64_t seed = 1;             // of initial values, the order of the data, and the random numbers of steps
 
@@ -66,7 +66,8 @@ struct Options {
   // variable TRIREME_RESUME has precedence.
   std::string resume = "auto";
 
-  // If true, a run on other data than those of its checkpoint resumes and prints a line about it; if false, it throws Error.
+  // If true, a run whose data differ from the data of its checkpoint resumes and prints a line about it; if false, it throws
+  // Error.
   bool allow_other_data = false;
 
   MeshOptions mesh = {};           // the sizes of the data, pipeline, tensor and expert axes
@@ -79,8 +80,8 @@ struct Options {
   std::string metrics = {};
   ProcessUse process = {};
 
-  // The command that repeats the run, and its options as a file for --config. They are written to runs.jsonl and options.toml
-  // in the folder of the checkpoints. launch() sets both.
+  // The command that repeats the run, and the options of the run as a file for --config. Both are written to runs.jsonl and
+  // options.toml in the folder of the checkpoints. launch() sets both.
   std::string command = {};
   std::string configuration = {};
 };

@@ -59,7 +59,7 @@ struct LoaderShape {
   std::function<std::string()> content = {};  // describes the loader's data; empty: the loader can't
 };
 
-// A training run: its ranks and where they lie on the mesh, its place in the data, checkpoints, metrics and signals.
+// A training run. It holds the ranks and their places on the mesh, the place in the data, checkpoints, metrics and signals.
 //
 //   void train(trainer::Run& run) {
 //     Net net(run.context());
@@ -73,8 +73,8 @@ struct LoaderShape {
 //     }
 //   }
 //
-// All ranks call its functions in the same order. A loop left by `break` saves no last checkpoint; one ended by stop() does.
-// A run handles signals and writes to standard output only if Options::process says so; launch() sets this.
+// All ranks call the functions of a run in the same order. A loop left by `break` saves no last checkpoint; a loop ended by
+// stop() saves one. A run handles signals and writes to standard output only if Options::process says so; launch() sets this.
 class Run {
  public:
   // Collective. Looks for the checkpoint to resume from, and opens the file of metrics.
@@ -109,7 +109,7 @@ class Run {
     add_model(model, nullptr, prefix);
   }
 
-  // Keeps more in checkpoints: add_to(state) is called whenever one is saved or loaded.
+  // Keeps further state in checkpoints: add_to(state) is called whenever a checkpoint is saved or loaded.
   void keep(std::function<void(State&)> add_to);
 
   // Keeps a setting of the program in checkpoints. `absent`: the value to assume for a checkpoint that lacks the setting, such
@@ -137,13 +137,14 @@ class Run {
   template <typename Loader>
   void steps(const Loader&& loader) = delete;  // the loader would be destroyed before the first step
 
-  // Begins the current step of another model of the run: inside the loss of the first model, or after its step.
+  // Begins the current step of another model of the run. Call it inside the loss of the first model, or after the first model's
+  // step.
   parallel::Step begin(Model& model, int micro_batches = 1);
   // The learning rate of this step, clipping, and what happens if the loss or a gradient is not finite.
   optim::UpdateOptions update_options(const optim::AnyOptimizer& optimizer) const;
 
   std::int64_t done() const;  // finished steps over all starts; after step.update() this includes the current one
-  std::optional<std::int64_t> total_steps() const;  // known once steps() was called; nothing if Options::until is Seconds
+  std::optional<std::int64_t> total_steps() const;  // known after steps() was called; nothing if Options::until is Seconds
 
   // True at the end of each period of `every` (steps, samples, tokens or epochs), counted from the run's first step, and after
   // the run's last step. due(Steps{5}) is true after every fifth step, due(Epochs{1}) at the end of each epoch. Call it in the

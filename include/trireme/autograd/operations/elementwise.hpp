@@ -72,8 +72,8 @@ TRIREME_EXPORT Variable<T, D> softplus(const Variable<T, D>& x, const ops::Softp
 // How dim 0 of a variable relates to the samples of the tape's micro-batch.
 struct DropoutRows {
   std::int64_t per_sample = 0;  // rows of one sample; 0: the micro-batch's rows / TapeOptions::samples
-  std::int64_t first = 0;       // rows of the micro-batch before those of the variable
-  std::int64_t all = 0;         // rows of the micro-batch; 0: those of the variable
+  std::int64_t first = 0;       // rows of the micro-batch before the variable's rows
+  std::int64_t all = 0;         // rows of the micro-batch; 0: the variable's rows
 };
 
 // Dim 0 of x holds one sample after the other, each with the same number of rows (channels, patches, windows). Which elements

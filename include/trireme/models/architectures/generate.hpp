@@ -95,8 +95,8 @@ TokenText generate(F&& next_logits, TokenText prompt, const GenerateOptions& opt
 
 // For the library's language models. A GPT or Llama keeps the keys and values of the tokens that it has read
 // (nn::KeyValueCache), so that a step costs one pass over the weights, for any length of text and any number of prompts. The
-// prompts of a batch may differ in length; each gets the same text as it would alone. A prompt has at most `block` tokens. All
-// ranks of a divided model must call it; they get the same texts.
+// prompts of a batch may differ in length; each gets the text that it would get without the others. A prompt has at most
+// `block` tokens. All ranks of a divided model must call it; they get the same texts.
 template <typename P, typename D>
 TRIREME_EXPORT std::vector<TokenText> generate(const Gpt<P, D>& model, std::span<const TokenText> prompts,
                                                const GenerateOptions& options);

@@ -19,7 +19,7 @@ struct GptOptions {
   std::int64_t width = 384;
   std::int64_t block = 256;  // longest sequence
   std::int64_t vocabulary = 256;
-  double dropout = 0;                            // of the embedding and of what each block adds to the residual stream
+  double dropout = 0;                            // of the embedding and of the outputs of attention and MLP
   std::optional<double> embedding_dropout = {};  // of the embedding, if it differs from `dropout`
   double attention_dropout = 0;                  // of attention weights, see nn::TransformerOptions
   Float8Scaling fp8 = Float8Scaling::none;       // of the blocks' linear layers; with MixedBfloat16 and without a tensor axis

@@ -25,7 +25,7 @@ struct VisionTransformerOptions {
   std::int64_t classes = 1000;
   ops::Activation activation = ops::Activation::gelu_erf;
   double epsilon = 1e-6;                 // of the norms
-  double dropout = 0;                    // of the embedding and of what each block adds to the residual stream
+  double dropout = 0;                    // of the embedding and of the outputs of attention and MLP
   double attention_dropout = 0;          // of attention weights, see nn::MultiheadAttentionOptions
   bool distilled = false;                // as in DeiT, a second token has its own head; logits are the mean of both
   std::vector<std::string> labels = {};  // the names of the classes, or none

@@ -39,7 +39,7 @@ enum class Family : std::uint8_t {
 };
 
 // The family of a folder's model_type. `refused` maps families that the caller does not accept to advice for the Error. Any
-// other model_type is an Error that lists those that are accepted.
+// other model_type is an Error that lists the accepted types.
 //
 //   switch (models::family_of("folder", {{models::Family::vit, "train_vit trains vision transformers"}})) {
 Family family_of(const Location& path, const std::map<Family, std::string>& refused = {});

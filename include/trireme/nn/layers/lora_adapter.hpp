@@ -47,8 +47,8 @@ struct LoraLayer {
 // The adapter of a linear layer, see LoraOptions, registered under the layer's own name. Each part of a packed layer that is a
 // target has its own A and B. The matrices lie one below the other in lora_A.weight [parts * rank, in] and lora_B.weight
 // [outputs, rank], where `outputs` counts the outputs of these parts. In training, all parts read the input with the same
-// elements dropped. Ranks divide B if the layer is column-parallel, and A if it is row-parallel; all ranks hold the whole of
-// the other one.
+// elements dropped. Ranks divide B if the layer is column-parallel, and A if it is row-parallel; all ranks hold the other
+// matrix as a whole.
 template <typename P, typename D = Cpu>
 class LoraAdapter : public Module<P, D> {
  public:

@@ -91,7 +91,7 @@ struct TokenLogitsOptions {
 };
 
 // The last layer of a language model: states [batch, time, width] -> logits [batch, time, vocabulary]; on a tensor axis each
-// rank gets its part of the vocabulary. Its weight is that of an embedding (tied) or its own.
+// rank gets its part of the vocabulary. The layer uses the weight of an embedding (tied) or a weight of its own.
 template <typename P, typename D = Cpu>
 class TokenLogits : public Module<P, D> {
  public:

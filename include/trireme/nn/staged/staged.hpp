@@ -213,9 +213,9 @@ auto chain(const L&... layers) {
 //   step.backward(net, batches);  // parallel::Step, on one rank or in a pipeline
 //
 // All ranks construct all layers; a rank has memory for parameters and buffers of its own stages only. A layer's parameters are
-// those of its modules and the modules within them, and parameters that these modules share() with others. Two stages that use
-// one parameter both hold it, and its gradients are summed. A module may be in several layers; each draws its own random
-// numbers. A module with buffers is an error if its layers lie on several ranks.
+// the parameters of its modules and of the modules within them, including parameters that these modules share() with others.
+// Two stages that use one parameter both hold it, and its gradients are summed. A module may be in several layers; each draws
+// its own random numbers. A module with buffers is an error if its layers lie on several ranks.
 //
 // Flow: the type that each layer passes to the next, see flow.hpp. Output: the type that the last layer returns.
 template <typename P, typename D, typename Batch, typename Flow = Variable<typename P::Master, D>,
@@ -296,8 +296,8 @@ class Staged : public Module<P, D> {
   // Defines the list of layers. Call it once, after all modules are made. A layer is a module, a chain() of layers, or a
   // layer({modules}, function); a ModuleList counts as one layer for each module. The first layer has forward(batch), the
   // others forward(flow) or forward(flow, batch). Each returns a flow, the last one the output. Stages are cut by
-  // ModelContext::layer_costs. Without these, a layer's cost is that of layer(...).costs(), or the cost() of its modules, or
-  // the sizes of the matrices that its modules multiply by.
+  // ModelContext::layer_costs. Without these, a layer's cost is the number given to layer(...).costs(), or the cost() of its
+  // modules, or the sizes of the matrices that its modules multiply by.
   template <typename First, typename... Rest>
   void layers(const First& first, const Rest&... rest) {
     require(stages_.empty(), "layers() of a model is called once");

@@ -30,9 +30,9 @@ struct LoadedWeights {
 template <typename T>
 TRIREME_EXPORT void load_weights(Model& model, const Location& path);
 
-// All ranks of a divided model call this. The first rank writes the file, tensor by tensor, as the others send theirs. The file
-// has the same bytes however the model is divided. `metadata`: text to save with the weights, such as a vocabulary
-// (data/text/vocabulary.hpp).
+// All ranks of a divided model call this. The first rank writes the file, tensor by tensor; the other ranks send their tensors
+// to it. The file has the same bytes however the model is divided. `metadata`: text to save with the weights, such as a
+// vocabulary (data/text/vocabulary.hpp).
 template <typename T>
 TRIREME_EXPORT void save_weights(Model& model, const Location& path, const SafetensorsMetadata& metadata = {});
 

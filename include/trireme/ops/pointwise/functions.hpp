@@ -149,7 +149,7 @@ X elu(const X& x, double alpha = 1) {
   return pointwise(ops::Unary::elu, x, {.first = alpha});
 }
 
-// Activations of tensors; those of Variables are in autograd/operations/elementwise.hpp.
+// Activations of Tensors; activations of Variables are in autograd/operations/elementwise.hpp.
 template <typename T, typename D>
 Tensor<T, D> activation(ops::Activation kind, const Tensor<T, D>& x) {
   Tensor<T, D> y(x.shape());

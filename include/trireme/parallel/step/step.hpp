@@ -54,9 +54,9 @@ class [[nodiscard]] Step {
   ~Step();
 
   // Runs one micro-batch: opens a tape, calls loss(), multiplies the result by the loss scale of float16 and runs the backward
-  // pass. Random numbers depend on batch.first_sample, the number of the batch's first sample among those of all ranks, and on
-  // the number of its samples, see samples_of(). A Range of samples may take the place of the batch; without random numbers the
-  // first number is enough. loss() returns a Loss, or a Variable of one element, which counts as one target.
+  // pass. Random numbers depend on batch.first_sample, the number of the batch's first sample among the samples of all ranks,
+  // and on the number of its samples, see samples_of(). A Range of samples may take the place of the batch; without random
+  // numbers the first number is enough. loss() returns a Loss, or a Variable of one element, which counts as one target.
   //
   // If batch norm is synchronised, the model must be in training mode on all ranks or in evaluation mode on all; otherwise all
   // ranks throw an Error{rank_mismatch} that names the ranks.
