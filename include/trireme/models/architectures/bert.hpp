@@ -25,7 +25,7 @@ struct BertOptions {
   std::int64_t token_types = 2;  // kinds of sentences in a sequence
   ops::Activation activation = ops::Activation::gelu_erf;
   double epsilon = 1e-12;                         // of the norms
-  double dropout = 0.1;                           // of the embedding, the outputs of attention and MLP, and the classifier's input
+  double dropout = 0.1;                           // of the embedding, outputs of attention and MLP, and the classifier's input
   std::optional<double> classifier_dropout = {};  // of the classifier's input, if it differs from `dropout`
   double attention_dropout = 0.1;                 // of attention weights, see nn::MultiheadAttentionOptions
   std::int64_t classes = 0;                       // above 0: a classifier of sequences in place of the masked-language head

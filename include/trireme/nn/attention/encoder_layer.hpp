@@ -21,7 +21,7 @@ struct TransformerEncoderLayerOptions {
   ops::Activation activation = ops::Activation::relu;
   double layer_norm_eps = 1e-5;
   bool norm_first = false;  // norms before attention and MLP (pre-norm), otherwise after the residual is added (post-norm)
-  double dropout = 0;  // of the outputs of attention and MLP; also the default of the next two members, as in torch
+  double dropout = 0;       // of the outputs of attention and MLP; also the default of the next two members, as in torch
   std::optional<double> attention_dropout = {};        // of attention weights, see nn::MultiheadAttentionOptions
   std::optional<double> mlp_dropout = {};              // of the activations between linear1 and linear2
   std::optional<Initializer> weight_initializer = {};  // not given: as nn::Linear; if given, biases are 0
