@@ -20,8 +20,8 @@ namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
 // Trains replicas of a model on several ranks: each rank computes gradients of its own samples, and all ranks get the sum.
-// Ranks may have different numbers of counted targets: the gradient is that of the mean over all targets. Construct a
-// DataParallel before the optimizer's first step, since it decides which parameters the optimizer updates on this rank.
+// Ranks may have different numbers of counted targets, since the loss is the mean over all targets. Construct a DataParallel
+// before the optimizer's first step, since it decides which parameters the optimizer updates on this rank.
 //
 //   parallel::DataParallel replicas(model, mesh);
 //   optim::AdamW<Float32> optimizer(model);
@@ -45,8 +45,8 @@ class DataParallel {
 
   // Begins a step. The number counts from 0 and is the same on all ranks; the random numbers and the start of compression
   // depend on it. Consecutive steps with the same number, such as those of a critic, draw different random numbers; a step that
-  // repeats a skipped or given-up step draws the same numbers. `micro_batches`: of this rank; under fixed bits
-  // FixedBits::micro_batches / ranks. Only one step at a time may be open.
+  // repeats a skipped or given-up step draws the same numbers. `micro_batches` is the number of micro-batches of this rank;
+  // under fixed bits it must be FixedBits::micro_batches / ranks. Only one step at a time may be open.
   Step begin(std::int64_t number, int micro_batches = 1);
 
   // Does two things that a step launched by a StepGraph can't do. It sends requests to all ranks, as Step::ask does. At every
@@ -75,8 +75,8 @@ class DataParallel {
   // The loss scaler of a model that computes in float16. For other models it is disabled and its scale is 1.
   const amp::GradScaler& scaler() const;
 
-  // In a pipeline: this rank's computations of the newest step, with times in seconds since the step began. In the gaps the
-  // rank waited.
+  // This rank's computations in the newest step of a pipeline, with times in seconds since the step began. In the gaps the rank
+  // waited.
   std::vector<TimedAction> timeline() const;
 
   // Bytes that this rank has sent to other nodes for gradients and summaries.

@@ -24,7 +24,7 @@ namespace trainer {
 //   return trainer::launch(argc, argv, line, {.until = Epochs{20}}, train);  // --width 256
 //
 // The command line and --config FILE (TOML: width = 256) accept '-' and '_' between the words of a name. --help lists all
-// options with their defaults, --print-config writes a file that --config reads.
+// options with their defaults; --print-config writes a file that --config reads.
 class CommandLine {
  public:
   explicit CommandLine(const std::string& description = {});
@@ -60,10 +60,10 @@ class CommandLine {
   void set_group(const std::string& heading);
 
   // Reads the options; throws Error{invalid_argument} for a mistake. Returns the text of --help, --version or --print-config,
-  // which is to be printed instead of training; otherwise an empty text.
+  // which the program prints instead of training. Otherwise returns an empty text.
   std::string parse(int argc, const char* const* argv);
 
-  std::string configuration() const;          // the given options as a file for --config: the output of --print-config
+  std::string configuration() const;          // the given options as a file for --config, as --print-config prints it
   bool given(const std::string& name) const;  // whether the command line or the file has this option
   const std::string& program() const;         // the file name of the program, from argv[0]
 

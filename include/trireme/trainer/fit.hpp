@@ -13,7 +13,7 @@ namespace trireme TRIREME_EXPORT {
 namespace trainer {
 
 struct FitOptions {
-  // Returns how good the model is, for example by Run::evaluate; the value of rank 0 counts. inf and nan are never an
+  // Returns the quality of the model, for example from Run::evaluate; only the value of rank 0 counts. inf and nan are never an
   // improvement. Empty: no validation.
   std::function<double()> validate = {};
   Place validate_every = Epochs{1};      // and after the last step
@@ -59,7 +59,8 @@ class Validations {
 //
 //   trainer::fit(run, net, optimizer, rows, {.validate = [&] { return run.evaluate(net, test); }, .patience = 3});
 //
-// The model has loss(output, batch), where output is the result of forward(batch). fit() adds it to the run, see Run::add.
+// The model has loss(output, batch), where output is the result of forward(batch). fit() adds the model to the run, see
+// Run::add.
 template <typename Net, typename Loader>
 FitReport fit(Run& run, Net& model, optim::AnyOptimizer& optimizer, const Loader& loader, const FitOptions& options = {}) {
   data::require_batch_loader<Loader>();

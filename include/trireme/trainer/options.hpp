@@ -37,7 +37,7 @@ enum class Differs : std::uint8_t {
 struct DeviceOptions {
   std::string device = "cpu";             // or "cuda": each rank on an NVIDIA GPU
   StartUp start_up = StartUp::automatic;  // with "cuda": the launcher of the processes
-  double memory_fraction = 1;             // the share of its GPU's memory that a rank may use
+  double memory_fraction = 1;             // the share of a GPU's memory that its rank may use
   bool allow_tf32 = false;                // products of float32 round their operands to TF32
 };
 

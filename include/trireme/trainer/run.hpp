@@ -93,9 +93,9 @@ class Run {
   // The options to construct loaders with: this rank's share of the batches, and the seed.
   data::BatchOptions batch() const;
 
-  // Trains the model in this run: keeps its values equal on all ranks and saves it, with its optimizer, in checkpoints. A model
-  // without values is initialised; loaded values stay. With several models each needs a prefix for its names in checkpoints and
-  // metrics, such as "generator."; run.steps() yields the steps of the first one. Collective.
+  // Trains the model in this run: keeps the model's values equal on all ranks and saves the model and its optimizer in
+  // checkpoints. A model without values is initialised; loaded values stay. With several models, each model needs a prefix for
+  // its names in checkpoints and metrics, such as "generator."; run.steps() yields the steps of the first model. Collective.
   template <typename P, typename D>
   void add(nn::Module<P, D>& model, optim::AnyOptimizer& optimizer, const std::string& prefix = {}) {
     if (!model.store().has_values()) model.initialize();
@@ -140,7 +140,7 @@ class Run {
   // Begins the current step of another model of the run. Call it inside the loss of the first model, or after the first model's
   // step.
   parallel::Step begin(Model& model, int micro_batches = 1);
-  // The learning rate of this step, clipping, and what happens if the loss or a gradient is not finite.
+  // The learning rate of this step, the clipping, and the policy for a loss or gradient that is not finite.
   optim::UpdateOptions update_options(const optim::AnyOptimizer& optimizer) const;
 
   std::int64_t done() const;  // finished steps over all starts; after step.update() this includes the current one
@@ -151,7 +151,7 @@ class Run {
   // loop, after step.update().
   bool due(const Place& every) const;
 
-  // Calls f(output, batch), or f(batch), on all samples, divided among the ranks, and averages the results. Runs without a tape
+  // Calls f(output, batch), or f(batch), on all samples, which the ranks share, and averages the results. Runs without a tape
   // and in evaluation mode; the run's place in the data and its random numbers don't change. f returns a Mean, a Loss, or a
   // std::array of Means:
   //
@@ -202,11 +202,11 @@ class Run {
   void add_sink(std::unique_ptr<monitor::Sink> sink);
 
   // Calls the callback after each step, on all ranks. Requests that the callback puts into its second argument are carried out
-  // by all ranks after the next step. The callback must not call a collective (Error); an exception that it throws ends the
+  // by all ranks after the next step. A collective in the callback throws Error; an exception that the callback throws ends the
   // job.
   void after_step(std::function<void(const StepReport&, StepRequests&)> callback);
 
-  // Ends the loop after this step, with a checkpoint. All ranks call it in the same step. To stop from a single rank, call
+  // Ends the loop after this step and saves a checkpoint. All ranks call it in the same step. To stop from a single rank, call
   // ask({.stop = true}) there: this stops all ranks after the next step.
   void stop();
   void ask(const StepRequests& requests);

@@ -33,7 +33,7 @@ struct GenerateOptions {
   // For Gpt, GptNeoX and Llama: the model sees at most this many tokens, the last ones; 0: its `block`. When a text is longer,
   // the whole context is read again for each token, which is much slower.
   std::int64_t context = 0;
-  // Called with each new token as soon as it is drawn, and the index of its prompt.
+  // Called with the index of a prompt and its new token, as soon as the token is drawn.
   std::function<void(std::size_t row, std::int32_t token)> on_token = {};
 };
 

@@ -92,10 +92,10 @@ class MultiheadAttention : public Module<P, D> {
     });
   }
 
-  // Attention of queries from x [batch, queries, embed_dim] to keys and values from `memory` [batch, keys, embed_dim]:
-  // cross-attention, or with memory = x self-attention with a mask or a bias. With padding masks, causal masks and a
-  // causal window it is as fast as forward(x). Other masks, and any dropout, are computed by masked_attention(). A window
-  // extends to both sides, or only back if causal. Not for sequence-parallel models.
+  // Attention of queries from x [batch, queries, embed_dim] to keys and values from `memory` [batch, keys, embed_dim]. This is
+  // cross-attention or, with memory = x, self-attention with a mask or a bias. With padding masks, causal masks and a causal
+  // window it is as fast as forward(x). Other masks, and any dropout, are computed by masked_attention(). A window extends to
+  // both sides, or only back if causal. Not for sequence-parallel models.
   Variable<T, D> attend(const Variable<T, D>& x, const Variable<T, D>& memory, const AttentionMask<T, D>& mask = {}) const {
     return this->named([&] {
       this->require_all_rows("attention with a mask or a memory");

@@ -27,8 +27,8 @@ struct MixtureOfExpertsOptions {
   std::int64_t hidden = 0;  // features of each expert's MLP
   bool renormalise = true;  // the weights of a token's experts add up to 1; otherwise they are the router's probabilities
   // Above 0: an expert computes at most ceil(capacity_factor * top_k * time / count) tokens of a sequence. First choices come
-  // before second choices, then earlier tokens before later ones. A choice beyond the capacity is dropped and adds nothing. 0:
-  // no limit.
+  // before second choices; among equal choices, earlier tokens come before later tokens. A choice beyond the capacity is
+  // dropped and adds nothing. 0: no limit.
   double capacity_factor = 0;
   double auxiliary_loss = 0;       // factor of the loss that balances experts
   double z_loss = 0;               // factor of the loss that keeps the router's logits small

@@ -47,8 +47,8 @@ HookFactory bfloat16_hook();
 // Sends 8 bits per element and a float scale per 256 elements. Each rank sums one part in float and sends it to all in 8 bits.
 HookFactory int8_hook();
 
-// Sends the elements of largest magnitude of each gradient; the others are added to the next step's gradient (Aji, Heafield
-// 2017, arXiv 1704.05021). Parameters of fewer than `dense_below` elements are sent whole.
+// Sends the elements of largest magnitude of each gradient; the other elements are added to the next step's gradient (Aji,
+// Heafield 2017, arXiv 1704.05021). Parameters of fewer than `dense_below` elements are sent whole.
 struct TopKOptions {
   double ratio = 0.01;                                       // the share of elements that is sent: above 0, at most 1
   std::int64_t warmup_steps = 0;                             // number of steps with each ratio of `warmup`, before `ratio`
@@ -60,9 +60,10 @@ struct TopKOptions {
 HookFactory top_k_hook(const TopKOptions& options = {});
 
 // Sends a gradient matrix as the product of two matrices with `rank` columns, found by one power iteration that starts from the
-// last step's matrices; the error is added to the next step's gradient (Vogels et al. 2019, arXiv 1905.13727). A gradient with
-// more than two dims is split into leading dims (rows) and the others (columns) so that rows + columns is smallest. Gradients
-// that would not shrink to half are sent whole. Ranks hold the same bits if they compute with the same instruction set.
+// last step's matrices; the error of the product is added to the next step's gradient (Vogels et al. 2019, arXiv 1905.13727). A
+// gradient with more than two dims is split into leading dims (rows) and the others (columns) so that rows + columns is
+// smallest. Gradients that would not shrink to half are sent whole. Ranks hold the same bits if they compute with the same
+// instruction set.
 struct PowerSgdOptions {
   int rank = 4;
   std::uint64_t seed = 1;  // of the matrices with which the first step's iteration starts

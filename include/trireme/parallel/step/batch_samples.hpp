@@ -101,7 +101,7 @@ concept HasRows = requires(const B& batch) {
   { batch.rows() } -> std::convertible_to<std::int64_t>;
 };
 
-// Dim 0 of all tensors in a plain struct; nothing if they differ.
+// Dim 0 of all tensors in a plain struct; nothing if it is not the same for all.
 template <typename B>
 std::optional<std::int64_t> common_rows(const B& batch) {
   std::optional<std::int64_t> rows;

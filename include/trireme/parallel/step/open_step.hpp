@@ -17,7 +17,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// Shared by a StepGraph and the step that it may record.
+// Data that a StepGraph shares with the step that it may record.
 struct StepRecording {
   const ops::RandomPosition* position = nullptr;  // in the GPU's memory: the step's number and first sample
   std::optional<std::int64_t> samples = {};       // of the inputs, if known
@@ -26,8 +26,8 @@ struct StepRecording {
   optim::AnyOptimizer* optimizer = nullptr;  // set by the first step's update()
 };
 
-// The interface through which Step and a pipeline use the model and the ranks that train it. DataParallel makes one for each
-// step. Programs call Step.
+// The interface through which Step and a pipeline use the model and the ranks that train it. DataParallel makes an OpenStep for
+// each step. Programs call Step.
 class OpenStep {
  public:
   OpenStep() = default;

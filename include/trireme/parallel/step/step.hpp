@@ -31,16 +31,16 @@ namespace parallel {
 //   step.backward(batch, [&] { return cross_entropy(net.forward(batch), batch.labels); });
 //   step.update(optimizer, {.learning_rate = rate(number), .clip_norm = 1});
 //
-// Gradients are reduced while backward() runs. A step that ends without update(), also by an exception, is undone: gradients
-// are cleared and buffers restored; only messages that a communication hook has already sent can't be undone. All ranks must
-// give a step up at the same place: if only some ranks do so, the job fails because the ranks' calls differ, or a later
-// comparison finds that the replicas differ. In a pipeline a failed backward() ends the job, since messages between the stages
-// are still under way.
+// Gradients are reduced while backward() runs. A step that ends without update(), for example by an exception, is undone:
+// gradients are cleared and buffers restored; only messages that a communication hook has already sent can't be undone. All
+// ranks must give a step up at the same place: if only some ranks do so, the job fails because the ranks' calls differ, or a
+// later comparison finds that the replicas differ. In a pipeline a failed backward() ends the job, since messages between the
+// stages are still under way.
 //
 // update() sets these metrics in monitor::Registry::current(), with the prefix ParallelOptions::metrics_prefix: the gauges
 // loss, gradient_norm, learning_rate, loss_scale (float16), step_seconds (since begin()) and exposed_communication_seconds; the
 // counters targets, sent_bytes (by this rank to other nodes) and skipped_steps. This takes no communication. Steps of a
-// StepGraph set none.
+// StepGraph set no metrics.
 //
 // Steps of different models can nest: the discriminator may take its step inside the loss of the generator. Each model's
 // DataParallel needs a group of its own (Group::split). The outer loss must use the inner model only after the inner step,
