@@ -87,7 +87,7 @@ class StreamCalls {
   struct Counts;
   std::shared_ptr<Counts> counts_;  // shared by all copies
   std::uint64_t rank_ = 0;          // the thread of the first tape; copies of the same rank count together; 0: no tape yet
-  std::shared_ptr<const LayersAround> layers_{};  // the layers around the tape of the copied options; null: none
+  std::shared_ptr<const LayersAround> layers_{};  // the layers around the tape whose options were copied; null: none
 };
 
 // Names the random numbers of a micro-batch, so that they do not depend on which rank computes it. The n-th call of a stream,

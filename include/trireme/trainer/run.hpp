@@ -44,7 +44,7 @@ struct StepReport {
   std::optional<std::int64_t> steps = {};  // of the whole run, if known
   double loss = 0;                         // the mean over the counted targets of all ranks; 0 in a run without a model
   double gradient_norm = 0;                // before clipping
-  double target_weight = 0;                // the counted targets
+  double target_weight = 0;                // the sum of the weights of the counted targets
   bool is_finite = true;                   // otherwise the step was skipped
 };
 

@@ -30,8 +30,8 @@ namespace detail {
 struct WriteUsingModuleModuleInTheClassOfThisPart {};
 }  // namespace detail
 
-// A part of a model with a dotted name. The root makes the Model, and all modules within the root register parameters in the
-// store of this Model.
+// A part of a model with a dotted name. The root makes the Model. The root and all modules within it register parameters in the
+// store of the Model.
 //
 //   struct Mlp : nn::Module<Float32> {
 //     using Module::Module;
