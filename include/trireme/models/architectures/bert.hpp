@@ -36,7 +36,7 @@ struct BertOptions {
 // BERT (Devlin et al. 2018, arXiv 1810.04805). Names are those of Hugging Face's BertForMaskedLM or, with `classes`,
 // BertForSequenceClassification, but the blocks have torch.nn's names. The masked-language head shares the weight of the token
 // embedding; the classifier reads tanh(dense) of the first token. On a tensor axis the ranks divide heads, hidden features and
-// vocabulary. Its list of layers is the embedding, the blocks and the head; without ModelContext::layer_costs the blocks are
+// vocabulary. The list of layers is the embedding, the blocks and the head; without ModelContext::layer_costs the blocks are
 // divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class Bert : public nn::Staged<P, D, data::BasicTextBatch<D>, nn::Residual<P, D>> {

@@ -27,7 +27,7 @@ struct GptOptions {
 };
 
 // GPT-2 (Radford et al. 2019). Names are those of Hugging Face's GPT2LMHeadModel; the output layer is tied to the token
-// embedding. On a tensor axis the ranks divide heads, hidden features and vocabulary. Its list of layers is the embedding, the
+// embedding. On a tensor axis the ranks divide heads, hidden features and vocabulary. The list of layers is the embedding, the
 // blocks and the output layer; without ModelContext::layer_costs the blocks are divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>> {
@@ -45,7 +45,7 @@ class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>
     return this->forward({.tokens = tokens, .targets = {}});
   }
 
-  // targets [batch, time]; ops::ignored_target is ignored.
+  // targets [batch, time]; targets of ops::ignored_target are ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return lm_head_.loss(logits, batch.targets); }
   Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const {
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});

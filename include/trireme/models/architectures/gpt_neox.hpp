@@ -25,7 +25,7 @@ struct GptNeoXOptions {
   bool parallel_residual = true;  // attention and MLP read the same stream; otherwise the MLP reads the stream after attention
   bool attention_bias = true;
   bool tied = false;                    // the output layer's weight is the token embedding
-  double unused_attention_dropout = 0;  // attention_dropout of folders; unused, see below
+  double unused_attention_dropout = 0;  // attention_dropout of folders; not used either
   double unused_hidden_dropout = 0;     // hidden_dropout of folders; this model has no dropout, not even in training
   double weight_deviation = 0.02;       // standard deviation of initial weights
 };
@@ -74,7 +74,7 @@ class GptNeoXBlock : public nn::Module<P, D> {
 };
 
 // GPT-NeoX and Pythia (Black et al. 2022, arXiv 2204.06745). Names are those of Hugging Face's GPTNeoXForCausalLM. On a tensor
-// axis the ranks divide heads, hidden features and vocabulary. Its list of layers is the embedding, the blocks and the output
+// axis the ranks divide heads, hidden features and vocabulary. The list of layers is the embedding, the blocks and the output
 // layer; without ModelContext::layer_costs the blocks are divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class GptNeoX : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>> {
@@ -92,7 +92,7 @@ class GptNeoX : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P
     return this->forward({.tokens = tokens, .targets = {}});
   }
 
-  // targets [batch, time]; ops::ignored_target is ignored.
+  // targets [batch, time]; targets of ops::ignored_target are ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return embed_out_.loss(logits, batch.targets); }
   Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const {
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});

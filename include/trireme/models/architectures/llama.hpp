@@ -96,7 +96,7 @@ class LlamaBlock : public nn::Module<P, D> {
 };
 
 // Names are those of Hugging Face's LlamaForCausalLM, but queries, keys and values are one layer, qkv_proj. On a tensor axis
-// the ranks divide heads, hidden features and vocabulary. Its list of layers is the embedding, the blocks and the output layer;
+// the ranks divide heads, hidden features and vocabulary. The list of layers is the embedding, the blocks and the output layer;
 // without ModelContext::layer_costs the blocks are divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class Llama : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>> {
@@ -114,7 +114,7 @@ class Llama : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, 
     return this->forward({.tokens = tokens, .targets = {}});
   }
 
-  // targets [batch, time]; ops::ignored_target is ignored.
+  // targets [batch, time]; targets of ops::ignored_target are ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return lm_head_.loss(logits, batch.targets); }
   Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const {
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});

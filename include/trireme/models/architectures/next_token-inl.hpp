@@ -74,7 +74,7 @@ Tensor<typename P::Compute, D> logits_on_all(const Staged& model, const Norm& no
   return logits;
 }
 
-// Takes tokens [batch, time], returns the logits of the position after the last token: [batch, vocabulary]. All ranks of a
+// Takes tokens [batch, time] and returns the logits of the position after the last token: [batch, vocabulary]. All ranks of a
 // divided model call it.
 template <typename Staged, typename Norm, typename P, typename D>
 Tensor<typename P::Compute, D> next_token_logits(const Staged& model, const Norm& norm, const nn::TokenLogits<P, D>& head,

@@ -40,7 +40,7 @@ struct VisionTransformerOptions {
 
 // A Vision Transformer (Dosovitskiy et al. 2020, arXiv 2010.11929), or with `distilled` a DeiT (Touvron et al. 2020, arXiv
 // 2012.12877). Names are those of Hugging Face's ViTForImageClassification, but the blocks have torch.nn's names. Initial
-// values are those of transformers. On a tensor axis the ranks divide heads and hidden features. Its list of layers is the
+// values are those of transformers. On a tensor axis the ranks divide heads and hidden features. The list of layers is the
 // embedding of patches, the blocks, and the norm with the head; without ModelContext::layer_costs the blocks are divided evenly
 // over the stages.
 template <typename P, typename D = Cpu>

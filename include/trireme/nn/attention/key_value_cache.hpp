@@ -27,7 +27,7 @@ struct NewTokens {
 template <typename T, typename D = Cpu>
 class KeyValueCache {
  public:
-  // For `sequences` sequences of at most `capacity` tokens. Memory is allocated when a layer first uses it.
+  // For `sequences` sequences of at most `capacity` tokens. Memory is allocated when a layer first uses the cache.
   KeyValueCache(std::int64_t sequences, std::int64_t capacity) : lengths_(checked(sequences, capacity)), capacity_(capacity) {}
 
   std::int64_t sequences() const { return std::ssize(lengths_); }
@@ -61,7 +61,7 @@ class KeyValueCache {
             layer.dim(2), width);
     return layer;
   }
-  void add(std::span<const ops::CachedRows> rows) {  // after all layers have written them
+  void add(std::span<const ops::CachedRows> rows) {  // call it after all layers have written these rows
     for (const ops::CachedRows& part : rows) lengths_[place_of(part.sequence)] += part.count;
   }
 

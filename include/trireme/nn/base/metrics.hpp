@@ -82,9 +82,9 @@ Mean mean_squared_error(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>&
 }
 
 // Counts how many rows of each label predict each class. Precision, recall and F1 are those of scikit-learn's
-// precision_recall_fscore_support(labels, predicted, labels=range(classes), zero_division=0). Intersection over union is that
-// of scikit-learn's jaccard_score(). A quotient with denominator 0 is 0, and macro averages are over all classes, including
-// those that never occur.
+// precision_recall_fscore_support(labels, predicted, labels=range(classes), zero_division=0). Intersection over union is as in
+// scikit-learn's jaccard_score(). A quotient with denominator 0 is 0, and macro averages are over all classes, including those
+// that never occur.
 //
 //   ConfusionMatrix matrix(10);
 //   for (const auto& batch : batches) matrix.add(net.forward(batch.images), batch.labels);

@@ -45,8 +45,8 @@ struct WriteUsingModuleModuleInTheClassOfThisPart {};
 // ::Linear there for a layer of your own with the same name. In a class template, write typename Module<P, D>::Linear or
 // nn::Linear<P, D>.
 //
-// Several threads may evaluate one model at once: forward passes without a Tape, in evaluation, if the model lies on one rank.
-// Anything that changes the model (initialize, loading, a step, train, eval, writes to values) needs exclusive access.
+// Several threads may evaluate one model at once, by forward passes without a Tape in evaluation mode, if the model lies on one
+// rank. Anything that changes the model (initialize, loading, a step, train, eval, writes to values) needs exclusive access.
 template <typename P, typename D = Cpu>
 class Module {
  public:
@@ -168,8 +168,8 @@ class Module {
     return parameter;
   }
 
-  // Runs the work of a layer's forward. Errors of arguments get the layer's name in front: "encoder.layers.1.linear2: linear: x
-  // ...".
+  // Runs the body of a layer's forward(). Errors of arguments get the layer's name in front: "encoder.layers.1.linear2: linear:
+  // x ...".
   template <typename Work>
   decltype(auto) named(const Work& work) const {
     try {
@@ -193,7 +193,7 @@ class Module {
     return sequence_parallel() && value.slot() != nullptr ? sum_gradient(value, *tensor_axis()) : value;
   }
 
-  // Registers a buffer: saved and loaded with the parameters, without a gradient.
+  // Registers a buffer, which is saved and loaded with the parameters and has no gradient.
   Buffer<M, D> add_buffer(std::string_view name, const Shape& shape, double initial, const BufferOptions& options = {}) {
     return Buffer<M, D>(model_, store().add_buffer(dotted(name), shape, initial, options));
   }

@@ -74,7 +74,8 @@ class Experts : public Module<P, D> {
     down_proj = this->add_parameter("down_proj", of_width, options.weight_initializer.value_or(uniform_by_fan_in(hidden)));
   }
 
-  // x[tokens, width], weights[tokens, choices] -> [tokens, width], or this rank's rows of them in a sequence-parallel model.
+  // x[tokens, width], weights[tokens, choices] -> [tokens, width], or this rank's rows of the result in a sequence-parallel
+  // model.
   Variable<T, D> forward(const Variable<T, D>& x, const Variable<M, D>& weights, const ExpertRows& rows) const {
     return this->named([&] {
       if (this->context().expert != nullptr) return forward_between_ranks(x, weights, rows);
@@ -136,8 +137,8 @@ class Experts : public Module<P, D> {
 //
 // With a tape, forward() adds two losses to the loss of the step (add_loss()). Each is a mean over sequences, weighted by their
 // numbers of targets:
-// - count * sum over experts of (share of tokens that chose the expert) * (its mean probability), over one sequence, so that
-//   this loss does not depend on ranks or micro-batches (Fedus et al. 2021, arXiv 2101.03961);
+// - count * sum over experts of (share of tokens that chose the expert) * (the expert's mean probability), over one sequence,
+//   so that this loss does not depend on ranks or micro-batches (Fedus et al. 2021, arXiv 2101.03961);
 // - the mean square of the logits' log-sum-exp (Zoph et al. 2022, arXiv 2202.08906).
 template <typename P, typename D = Cpu>
 class MixtureOfExperts : public Module<P, D> {

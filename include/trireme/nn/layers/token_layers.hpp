@@ -98,7 +98,7 @@ class TokenLogits : public Module<P, D> {
   using T = typename P::Compute;
   using M = typename P::Master;
 
-  // Tied to the weight of `tokens`. has_bias: adds a bias [vocabulary], as BERT does.
+  // Uses the weight of `tokens` (tied). has_bias: adds a bias [vocabulary], as BERT does.
   TokenLogits(const Module<P, D>& parent, std::string_view name, const Embedding<P, D>& tokens, bool has_bias = false)
       : Module<P, D>(parent, name),
         weight(this->share(tokens.weight)),
@@ -141,7 +141,7 @@ class TokenLogits : public Module<P, D> {
   requires requires(const Batch& batch) { batch.time(); }
   Variable<T, D> forward(const Variable<T, D>& states, const Batch& batch) const { return forward(states, batch.time()); }
 
-  // Cross-entropy with targets [batch, time]; ops::ignored_target is ignored.
+  // Cross-entropy with targets [batch, time]; targets of ops::ignored_target are ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) const {
     const Collectives* axis = this->tensor_axis();
     if (axis == nullptr) return cross_entropy(logits, targets);

@@ -95,7 +95,7 @@ class FunctionLayer {
  public:
   FunctionLayer(std::vector<StagedModule> modules, F function) : layer_{std::move(modules)}, function_(std::move(function)) {}
 
-  // Sets the layer's cost, in the same unit as the other layers'.
+  // Sets the layer's cost, in the unit of the other layers' costs.
   FunctionLayer costs(double cost) const {
     FunctionLayer result = *this;
     result.layer_.cost = cost;
@@ -231,8 +231,8 @@ class Staged : public Module<P, D> {
   std::size_t num_layers() const { return inner_.size() + 1; }
   const std::vector<Range>& stages() const { return stages_; }  // the layers of each stage
 
-  // The whole model. In a pipeline all ranks call it, without a tape: the stages compute one after the other, and all ranks get
-  // the result.
+  // Computes the whole model. In a pipeline all ranks call it, without a tape: the stages compute one after the other, and all
+  // ranks get the result.
   Output forward(const Batch& batch) const {
     Output output{};
     const std::optional<Flow> x = before_last_layer(batch);
@@ -257,7 +257,7 @@ class Staged : public Module<P, D> {
     return last_(x, batch);
   }
 
-  // While the returned object lives, random numbers are drawn as in a layer after the last one. It is for the model's loss().
+  // While the returned object lives, random numbers are drawn as in a layer after the last one. Use it for the model's loss().
   detail::InLayer in_loss() const { return detail::InLayer(numbered_.back()); }
 
   // The input of the model's last layer, on the rank that has this layer; nothing on other ranks. Stages run one after the
@@ -295,9 +295,9 @@ class Staged : public Module<P, D> {
 
   // Defines the list of layers. Call it once, after all modules are made. A layer is a module, a chain() of layers, or a
   // layer({modules}, function); a ModuleList counts as one layer for each module. The first layer has forward(batch), the
-  // others forward(flow) or forward(flow, batch). Each returns a flow, the last one the output. Stages are cut by
-  // ModelContext::layer_costs. Without these, a layer's cost is the number given to layer(...).costs(), or the cost() of its
-  // modules, or the sizes of the matrices that its modules multiply by.
+  // others forward(flow) or forward(flow, batch). Each layer returns a flow, and the last layer returns the output. Stages are
+  // cut by ModelContext::layer_costs. Without these, a layer's cost is the number given to layer(...).costs(), or the cost() of
+  // its modules, or the sizes of the matrices that its modules multiply by.
   template <typename First, typename... Rest>
   void layers(const First& first, const Rest&... rest) {
     require(stages_.empty(), "layers() of a model is called once");
@@ -361,7 +361,7 @@ auto loss_from(const Net& model, const Output& output, const Batch& batch) {
 }
 
 // The loss of a model of stages, model.loss(model.forward(batch), batch). In a pipeline all ranks call it, without a tape: the
-// last stage computes it, and all ranks get its numbers.
+// last stage computes the loss, and all ranks get its numbers.
 template <typename Net>
 auto loss_of(const Net& model, const typename Net::BatchType& batch) {
   using MasterLoss = std::remove_cvref_t<decltype(as_loss(model.loss(model.forward(batch), batch)))>;
