@@ -60,7 +60,7 @@ class AnyOptimizer {
   // Throws if the summary belongs to another model.
   virtual void check(const StepSummary& summary) const = 0;
 
-  // The summary by which step() decides. If the host decides, it waits for the numbers and fills them in.
+  // The summary from which step() decides whether to update. If the host decides, it waits for the numbers and fills them in.
   virtual StepSummary decidable(StepSummary summary) const = 0;
 
   // Ends the step without an update. Parameters, moments and step counts do not change; buffers get back the values that were

@@ -12,7 +12,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// An optimizer's counts of updates, and its decision whether to take a step. They lie in a GPU's memory, so that the host does
+// An optimizer's counts of updates, and its decision whether to take a step. Both lie in a GPU's memory, so that the host does
 // not wait.
 class DeviceSteps {
  public:

@@ -13,7 +13,7 @@ namespace trireme TRIREME_EXPORT {
 namespace optim {
 
 // Gradient norms of parameter groups, in the memory of the store's device. Each group with a clip_norm has its own norm; all
-// other parameters share one.
+// other parameters share one norm.
 class GroupNorms {
  public:
   GroupNorms(Model& model, const ParameterRules& rules, const std::vector<ResolvedRule>& resolved);

@@ -38,7 +38,7 @@ class Plateau {
 
   double factor() const { return factor_; }  // on the learning rate; starts as 1
 
-  // Adds its values to a checkpoint's state.
+  // Adds the state of this object to a checkpoint's state.
   void add_to(State& state, const std::string& prefix = "plateau.");
 
  private:

@@ -56,7 +56,7 @@ struct Augmentation {
 
   // Mixes each image with the previous image of its step, the first with the last, after all changes above. The pairs do not
   // depend on ranks and micro-batches. lambda, the share of the image itself in the mix, is drawn from Beta(alpha, alpha) per
-  // image; torchvision's default alpha is 1. 0 is off; if both are on, each is used with probability 1/2.
+  // image; torchvision's default alpha is 1. An alpha of 0 is off; if both are on, each is used with probability 1/2.
   double mixup_alpha = 0;      // lambda x + (1 - lambda) partner (Zhang et al. 2017, arXiv 1710.09412)
   double cutmix_alpha = 0;     // pastes a box of the partner with area share 1 - lambda (Yun et al. 2019, arXiv 1905.04899)
   double mix_probability = 1;  // of mixing an image

@@ -23,7 +23,7 @@ struct ImageShape {
   constexpr std::int64_t numel() const noexcept { return height * width * channels; }
 };
 
-// The pixels of an image, [height, width, channels]. Keeps their memory.
+// The pixels of an image, [height, width, channels]. The object keeps their memory alive.
 class ImagePixels {
  public:
   ImagePixels(std::shared_ptr<const std::uint8_t> pixels, std::size_t size) : pixels_(std::move(pixels)), size_(size) {}

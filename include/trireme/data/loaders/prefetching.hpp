@@ -16,7 +16,7 @@ namespace data {
 struct PrefetchOptions {
   int threads = 1;           // each loads whole micro-batches; 0: nothing is read ahead
   std::int64_t batches = 2;  // the most micro-batches that all threads together read ahead
-  std::int64_t bytes = 0;    // the most bytes of these; a micro-batch larger than the one before may exceed it; 0: no bound
+  std::int64_t bytes = 0;    // the most bytes read ahead; a micro-batch larger than the one before may exceed it; 0: no bound
 };
 
 struct PrefetchReport {
@@ -60,8 +60,9 @@ class ReadAhead {
 //   const data::Prefetching loader(data::Loader(rows, {.batch = run.batch()}), {.threads = 2, .batches = 8});
 //   for (auto& step : run.steps(loader)) ...
 //
-// It pays if cores are free, and batches are decoded or come over a network. The loader's load() is called from several threads
-// at the same time. A bound in bytes needs batches with a function bytes_of(batch), which the library's batches have.
+// Reading ahead pays if cores are free, and batches are decoded or come over a network. The loader's load() is called from
+// several threads at the same time. A bound in bytes needs batches with a function bytes_of(batch), which the library's batches
+// have.
 template <BatchLoader L>
 class Prefetching {
  public:

@@ -29,8 +29,8 @@ namespace data {
 //   std::vector<std::int32_t> tokens(shards.length_of(7));
 //   shards.read(7, 0, tokens);
 //
-// Opening reads no tokens and no document ends; files of this machine are mapped into memory, others are read in parts. Copies
-// are cheap: they share the files. The functions may be called from several threads.
+// Opening reads no tokens and no document ends; files of this machine are mapped into memory, other files are read in parts.
+// Copies are cheap: they share the files. The functions may be called from several threads.
 class TokenShards {
  public:
   // Throws Error{invalid_argument} if there are no files, and Error{corrupt_file} for a file that is not such a shard.

@@ -21,7 +21,7 @@ enum class Order : std::uint8_t {
 enum class LastBatch : std::uint8_t {
   filled,   // fills the batch up with the first items of the next epoch
   dropped,  // leaves them out in this epoch
-  partial,  // makes a smaller batch, which must divide into equal shares and the same number of micro-batches
+  partial,  // makes a smaller batch, which ranks must be able to share equally, in the usual number of micro-batches
 };
 
 // How often samples come from each part of a joined dataset, from step `from_step` on: one weight for each part, in any unit.

@@ -81,7 +81,7 @@ class Table {
   TableSplit split(const SplitOptions& options = {}) const;
 
   // As scikit-learn's StandardScaler: standardization() is fit(), standardized() is transform(). The standard deviation divides
-  // by the number of rows (ddof = 0). Computed in double from the values before they were rounded to float.
+  // by the number of rows (ddof = 0). Both are computed in double from the values before they were rounded to float.
   //
   //   const auto standardization = training.standardization();
   //   const auto later = data::read_csv("later.csv").standardized(standardization);
