@@ -191,7 +191,7 @@ class FlatStore {
     has_values_[static_cast<std::size_t>(index)] = true;
   }
 
-  // Mixed precision: refreshes the compute copy. Call it after writing values, as optimizers do.
+  // In mixed precision, refreshes the compute copy. Call it after writing values, as optimizers do.
   void refresh_compute_copy(const Range& range);
   void refresh_compute_copy();  // of all parameters, and counts their values as changed
 
@@ -201,7 +201,7 @@ class FlatStore {
 
   bool has_values() const;  // whether any parameter was initialized, written or loaded
 
-  // Error{invalid_argument} if a parameter was never initialized, written or loaded and is still all zeros, unless its
+  // Throws Error{invalid_argument} if a parameter was never initialized, written or loaded and is still all zeros, unless its
   // initializer makes zeros. The first step calls this function.
   void require_values();
   void require_values(int index) {  // for one parameter that a forward pass is about to read
@@ -230,13 +230,13 @@ class FlatStore {
     return pieces_of(index, range, data, sizeof(T));
   }
 
-  // Gradients of a step: a parameter's first contribution overwrites, later ones add, so nothing is zeroed.
+  // Gradients of a step: a parameter's first contribution overwrites, later contributions add, so nothing is zeroed.
   bool has_gradient(int index) const { return has_gradient_[static_cast<std::size_t>(index)]; }
   void set_has_gradient(int index) { has_gradient_[static_cast<std::size_t>(index)] = true; }
   void zero_gradient(int index);  // a gradient of zeros, for a parameter that this rank did not use
   void clear_gradients();         // the step is over: the next contribution overwrites, buffers stay as they are
   // Begins the next micro-batch of a step. Its first contributions overwrite the gradients so far, so the caller first copies
-  // those to another place.
+  // these gradients to another place.
   void begin_micro_batch();
   void begin_step();  // keeps the buffers
 

@@ -15,7 +15,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Where a model lies among the ranks, and its seed; parallel::model_context makes it from a mesh. A model takes it at
+// The place of a model among the ranks, and its seed; parallel::model_context makes it from a mesh. A model takes it at
 // construction, so the same code gives a model on one rank or one split over ranks.
 struct ModelContext {
   Axis pipeline = {};  // ranks that divide the list of layers; null: all layers lie here

@@ -59,8 +59,8 @@ class Observer {
 };
 
 // While in scope, shows the operations of this thread to the observer. Several Observations may exist; the observer of the
-// oldest Observation is called first. They may end in any order, but during a call of an observer only its own Observation may
-// end.
+// oldest Observation is called first. Observations may end in any order, but during a call of an observer only its own
+// Observation may end.
 //
 //   struct Names : Observer { void before(Pass, const OperationView& of) override { fmt::print("{}\n", of.name); } };
 //   Names names;
@@ -77,7 +77,7 @@ class Observation {
 
  private:
   Observer& observer_;
-  mutable const Observation* outer_;  // the one that was made before
+  mutable const Observation* outer_;  // the Observation that was made before
 };
 
 namespace detail {

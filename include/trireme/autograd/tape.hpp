@@ -57,7 +57,7 @@ class GradientListener {
   virtual void on_final(int parameter) = 0;
 };
 
-// A loss that add_loss() has put on a tape, besides the one from which backward() starts. AddedLossOf<T, D> implements it.
+// A loss that add_loss() has put on a tape, besides the loss from which backward() starts. AddedLossOf<T, D> implements it.
 class AddedLoss {
  public:
   AddedLoss() = default;
@@ -91,8 +91,8 @@ class StreamCalls {
 };
 
 // Names the random numbers of a micro-batch, so that they do not depend on which rank computes it. The n-th call of a stream,
-// such as a dropout layer's, draws the n-th numbers. Calls are counted over all tapes of a micro-batch, if each is given a copy
-// of the same options.
+// such as the stream of a dropout layer, draws the n-th numbers. Calls are counted over all tapes of a micro-batch, if each
+// tape is given a copy of the same options.
 //
 //   const TapeOptions names{.seed = 1, .step = step, .first_sample = batch.first_sample, .samples = batch.size()};
 //   Tape tape(names);  ...  Tape inner(names);

@@ -15,8 +15,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Which keys a query sees, and a bias on their scores. A query sees a key if every member that is set allows it. bias and mask
-// are broadcast to [batch, heads, queries, keys].
+// The keys that a query sees, and a bias on their scores. A query sees a key if every member that is set allows it. bias and
+// mask are broadcast to [batch, heads, queries, keys].
 template <typename T, typename D = Cpu>
 struct AttentionMask {
   Variable<Accumulate<T>, D> bias = {};           // added before the softmax, with a gradient; may be undefined

@@ -16,8 +16,8 @@
 #include "trireme/ops/update/step.hpp"
 #include "trireme/tensor/scalar.hpp"
 
-// Losses of Variables: sums over the targets that count, with the number of these targets. The loss of bfloat16 and float16 is
-// float.
+// Losses of Variables. Each is a sum over the targets that count, with the number of these targets. The loss of bfloat16 and
+// float16 is float.
 namespace trireme TRIREME_EXPORT {
 
 // A loss that add_loss() has put on a tape.

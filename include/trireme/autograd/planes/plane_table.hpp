@@ -138,7 +138,7 @@ class PlaneTable {
   void require_same_shard(const Entry& entry) const;
   const PlaneDevice& device_at(const Entry& entry) const;
   std::int64_t numel_of(const Entry& entry) const;
-  const Held* held(const Range& range) const;  // the one that holds the whole range, or null
+  const Held* held(const Range& range) const;  // the one that contains the whole range, or null
 
   const PlaneDevice* device_;
   std::deque<Entry> entries_;  // by number
