@@ -148,8 +148,8 @@ class Tape {
   // How many of a micro-batch's rows belong to each of its samples; an error if this is not a whole number or is unknown.
   std::int64_t rows_per_sample(std::string_view operation, std::int64_t rows) const;
 
-  // Random numbers drawn between these two calls belong to this layer, also on tapes that are opened in between. A layer may
-  // contain lists.
+  // Random numbers drawn between enter_layer() and leave_layer() belong to this layer, also on tapes that are opened in
+  // between. A layer may contain lists.
   void enter_layer(const LayerOfList& layer);
   void leave_layer();
 
