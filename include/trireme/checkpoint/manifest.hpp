@@ -21,7 +21,7 @@ namespace trireme TRIREME_EXPORT {
 namespace checkpoint {
 
 // Elements of a tensor, row-major: `times` runs of `count` elements. The first run begins at `first`, and each further run
-// `stride` elements after the one before.
+// begins `stride` elements after the run before.
 struct Runs {
   std::int64_t first = 0;
   std::int64_t count = 0;

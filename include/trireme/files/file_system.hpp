@@ -68,8 +68,8 @@ class FileSystem {
   // file is written beside the old one, synced and renamed.
   virtual std::unique_ptr<OutputFile> replace(const Location& location);
 
-  // Whether it stores objects instead of files in folders, as S3 does. An object appears whole when it is closed. A folder is a
-  // prefix of names. rename() copies, and renames the objects of a folder one by one.
+  // Whether this file system stores objects instead of files in folders, as S3 does. An object appears whole when it is closed.
+  // A folder is a prefix of names. rename() copies, and renames the objects of a folder one by one.
   virtual bool is_object_store() const { return false; }
 
   virtual void create_folder(const Location& location) = 0;  // the folder may exist
