@@ -47,8 +47,8 @@ Location checkpoint_folder(const Location& directory, std::int64_t step);
 Location newest_folder(const Location& run);
 
 // For directories that no job uses. prune() keeps only the newest `keep` checkpoints; it also removes checkpoints that a run
-// has put aside. remove_unfinished() removes the unfinished folders and files of killed jobs. Both return the names of the
-// folders and files that they removed.
+// has put aside. remove_unfinished() removes unfinished checkpoints and other files that killed jobs left. Both return the
+// names of the folders and files that they removed.
 std::vector<std::string> prune(const Location& directory, int keep, FileSystem& file_system);
 std::vector<std::string> prune(const Location& directory, int keep);
 std::vector<std::string> remove_unfinished(const Location& directory, FileSystem& file_system);
