@@ -1,8 +1,8 @@
 #pragma once
 
-// The bodies of models and optimizers, for programs that use them with a precision policy of their own: one source file of the
-// program includes this header and writes what it needs as explicit instantiations, or includes it wherever that is used.
-// Programs with Float32, MixedBfloat16 and MixedFloat16 find them compiled in the library.
+// The bodies of models and optimizers, for programs with a precision policy of their own. Either one source file of the program
+// includes this header and explicitly instantiates the models and optimizers that the program needs, or every source file that
+// uses them includes it. For Float32, MixedBfloat16 and MixedFloat16 the library contains them compiled.
 //
 //   #include "trireme/trireme-inl.hpp"
 //

@@ -33,9 +33,9 @@ struct GradScalerOptions {
 //   scaler.step(optimizer, optim::summarize(model.store(), loss), {.clip_norm = 1});
 //   scaler.update();
 //
-// An overflow shows in the norm of the step's summary. It is the norm over all ranks, so all ranks skip the same steps without
-// another collective. The scale of a loss on a GPU lies on the GPU. If the summary lies on the GPU too, the host never waits:
-// step() returns true, and the GPU skips each step with an overflow, whatever the scale.
+// An overflow shows in the norm of the step's summary. This is the norm over all ranks, so all ranks skip the same steps
+// without another collective. The scale of a loss on a GPU lies on the GPU. If the summary lies on the GPU too, the host never
+// waits: step() returns true, and the GPU skips each step with an overflow, whatever the scale.
 class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {});

@@ -66,7 +66,7 @@ class BufferPlane {
   // Registers a buffer and returns its index. Throws after the first use of values.
   int add(std::string name, const Shape& shape, double initial, const BufferOptions& options);
 
-  void keep_only(const std::vector<bool>& kept);  // `kept` is by index; drops the other buffers; before the first use of values
+  void keep_only(const std::vector<bool>& kept);  // by index; drops the other buffers; call it before the first use of values
 
   int size() const { return static_cast<int>(buffers_.size()); }
   const BufferInfo& info(int index) const { return buffers_[static_cast<std::size_t>(index)]; }

@@ -27,14 +27,14 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// What the store knows of one parameter.
+// Describes one parameter of the store.
 struct ParameterInfo {
   std::string name;     // dotted, unique in the store
   Shape shape;          // of the part that lies here
   Placement placement;  // of that part in the whole parameter
   Initializer initializer;
   bool trainable = true;  // a frozen parameter has no gradient and no optimizer state
-  // Tied: if several ranks of the pipeline axis hold the parameter, these ranks, ascending. Their gradients are summed.
+  // For a tied parameter, which several ranks of the pipeline axis hold: these ranks, ascending. Their gradients are summed.
   std::vector<int> tied_ranks = {};
   std::int64_t offset = 0;  // of its first element in every plane
   std::int64_t numel = 0;
@@ -143,7 +143,7 @@ class FlatStore {
   const std::shared_ptr<device::Storage>& value_plane() { return plane(values_number); }
   const std::shared_ptr<device::Storage>& gradient_plane() { return plane(gradients_number); }
 
-  // T and D must be those of the plane.
+  // T and D must match the plane.
   template <typename T, typename D = Cpu>
   Tensor<T, D> elements(int plane) {  // all elements, in the order of the store
     const auto& memory = typed<T, D>(plane);
@@ -191,7 +191,7 @@ class FlatStore {
     has_values_[static_cast<std::size_t>(index)] = true;
   }
 
-  // Mixed precision: refreshes the compute copy. Call it after writing values, as optimizers do.
+  // In mixed precision, refreshes the compute copy. Call it after writing values, as optimizers do.
   void refresh_compute_copy(const Range& range);
   void refresh_compute_copy();  // of all parameters, and counts their values as changed
 
@@ -201,7 +201,7 @@ class FlatStore {
 
   bool has_values() const;  // whether any parameter was initialized, written or loaded
 
-  // Error{invalid_argument} if a parameter was never initialized, written or loaded and is still all zeros, unless its
+  // Throws Error{invalid_argument} if a parameter was never initialized, written or loaded and is still all zeros, unless its
   // initializer makes zeros. The first step calls this function.
   void require_values();
   void require_values(int index) {  // for one parameter that a forward pass is about to read
@@ -230,13 +230,13 @@ class FlatStore {
     return pieces_of(index, range, data, sizeof(T));
   }
 
-  // Gradients of a step: a parameter's first contribution overwrites, later ones add, so nothing is zeroed.
+  // Gradients of a step: a parameter's first contribution overwrites, later contributions add, so nothing is zeroed.
   bool has_gradient(int index) const { return has_gradient_[static_cast<std::size_t>(index)]; }
   void set_has_gradient(int index) { has_gradient_[static_cast<std::size_t>(index)] = true; }
   void zero_gradient(int index);  // a gradient of zeros, for a parameter that this rank did not use
   void clear_gradients();         // the step is over: the next contribution overwrites, buffers stay as they are
-  // Begins the next micro-batch of a step. Its first contributions overwrite the gradients so far, so the caller keeps these
-  // elsewhere.
+  // Begins the next micro-batch of a step. Its first contributions overwrite the gradients so far, so the caller first copies
+  // these gradients to another place.
   void begin_micro_batch();
   void begin_step();  // keeps the buffers
 

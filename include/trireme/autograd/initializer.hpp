@@ -32,7 +32,8 @@ struct KaimingOptions {
 //
 //   Linear hidden{*this, "hidden", {.in = 64, .out = 128, .weight_initializer = Initializer::kaiming_normal()}};
 //
-// Fans are those of the whole parameter [out, in, ...]. Initializing a parameter with fewer than 2 dims by its fan is an error.
+// Fans are computed from the shape of the whole parameter [out, in, ...]. Initializing a parameter with fewer than 2 dims by
+// its fan is an error.
 struct Initializer {
   enum class Kind : std::uint8_t { constant, normal, uniform, truncated_normal, orthogonal };
   Kind kind = Kind::constant;

@@ -16,9 +16,9 @@
 
 namespace trireme TRIREME_EXPORT {
 
-inline constexpr int all_layers = std::numeric_limits<int>::max();
+inline constexpr int all_layers = std::numeric_limits<int>::max();  // for ModelContext::recompute_layers
 
-// Where a model lies among the ranks, and its seed; parallel::model_context makes it from a mesh. A model takes it at
+// The place of a model among the ranks, and its seed; parallel::model_context makes it from a mesh. A model takes it at
 // construction, so the same code gives a model on one rank or one split over ranks.
 struct ModelContext {
   Axis pipeline = {};  // ranks that divide the list of layers; null: all layers lie here
@@ -57,7 +57,7 @@ class Model {
   const ModelContext& context() const { return context_; }
   FlatStore& store() { return store_; }
 
-  TrainingModes& modes() { return modes_; }  // for layers that tell training from evaluation: batch norm, dropout
+  TrainingModes& modes() { return modes_; }  // for layers that differ between training and evaluation: batch norm, dropout
 
   // Whether a module's parameters enter the tape; otherwise they are constants. See FrozenParameters.
   ModuleSwitches& gradients() { return gradients_; }

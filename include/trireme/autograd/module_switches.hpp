@@ -21,7 +21,7 @@ class ModuleSwitches {
   const std::map<std::string, bool>& switches() const { return switches_; }
 
  private:
-  std::map<std::string, bool> switches_;  // by module, if its switch differs from that of the module around it
+  std::map<std::string, bool> switches_;  // by module, if its switch differs from the switch of the module around it
 };
 
 // Which modules of a model are in training mode and which in evaluation mode, for batch norm and dropout.

@@ -36,7 +36,7 @@ struct OperationView {
   std::uint64_t number = 0;  // among the operations of this thread; the same in forward and backward
   std::string_view name;
   bool repeatable = true;  // forward has no side effects: no running statistics, no collective
-  // Empty in backward: it has kept only some operands, or only their elements.
+  // Empty in backward, which has kept only some operands, or only their elements.
   std::span<const Operand> operands;
   std::span<const Operand> results;  // uninitialised before forward
 
@@ -59,7 +59,8 @@ class Observer {
 };
 
 // While in scope, shows the operations of this thread to the observer. Several Observations may exist; the observer of the
-// oldest is called first. They may end in any order, but during a call of an observer only its own Observation may end.
+// oldest Observation is called first. Observations may end in any order, but during a call of an observer only its own
+// Observation may end.
 //
 //   struct Names : Observer { void before(Pass, const OperationView& of) override { fmt::print("{}\n", of.name); } };
 //   Names names;
@@ -76,7 +77,7 @@ class Observation {
 
  private:
   Observer& observer_;
-  mutable const Observation* outer_;  // the one that was made before
+  mutable const Observation* outer_;  // the Observation that was made before
 };
 
 namespace detail {

@@ -168,7 +168,7 @@ inline constexpr bool is_operand = true;
 template <typename X>
 inline constexpr bool is_operand<Written<X>> = false;
 
-// Appends an operand or a result to what an observer sees.
+// Appends an operand or a result to the list that an observer gets.
 void add_view(std::vector<Operand>& to, std::shared_ptr<const device::Storage> storage, std::int64_t offset, const Shape& shape,
               DType dtype, const GradientSlot* slot);
 
@@ -204,8 +204,8 @@ void require_present(std::string_view operation, const Given<Operands>&... given
 
 }  // namespace detail
 
-// Throws if an operand is undefined: "distillation_loss: operand 2 of 2 is undefined". The gate checks this itself; call it in
-// a function that reads its operands before the gate.
+// Throws if an operand is undefined: "distillation_loss: operand 2 of 2 is undefined". The gate checks this itself; call this
+// function only if you read operands before the gate.
 template <typename... Operands>
 void require_operands(std::string_view function, const Operands&... operands) {
   detail::require_present(function, detail::Given<Operands>(operands)...);

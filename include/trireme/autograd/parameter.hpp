@@ -13,7 +13,7 @@ namespace trireme TRIREME_EXPORT {
 
 namespace detail {
 
-// A parameter's gradient lies in the store: the first contribution of a step overwrites, later ones add.
+// A parameter's gradient lies in the store: the first contribution of a step overwrites, later contributions add.
 template <typename T, typename D>
 class ParameterSlot final : public TensorSlot<T, D> {
  public:

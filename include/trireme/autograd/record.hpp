@@ -1,8 +1,8 @@
 #pragma once
 
-// The gate of operations: how to write your own operation. An operation is a struct with a name, a forward() that computes the
-// results from the operands, and a backward() that computes gradients. Its other members are settings, which describe() names
-// for observers.
+// The gate of operations. Use it to write your own operation. An operation is a struct with a name, a forward() that computes
+// the results from the operands, and a backward() that computes gradients. Its other members are settings, which describe()
+// names for observers.
 //
 //   struct Square {
 //     static constexpr std::string_view name = "square";
@@ -48,7 +48,7 @@ auto made(const Marked<X, marks>& result) {
   return made<marks>(result.what);
 }
 
-// Calls use(made...) with one result, a tuple of results, or what a function returns.
+// Calls use(made...) with one result, a tuple of results, or the results that a function returns.
 template <typename R>
 auto with_results(const R& results, const auto& use) {
   if constexpr (std::invocable<const R&>) {
@@ -78,7 +78,7 @@ OperationView view_of_operation(const O& operation, std::uint64_t number) {
   return view;
 }
 
-// Does the work of an operation between its observers' before() and after().
+// Calls before() of the observers, does the work of an operation, then calls after().
 template <typename Work>
 void observe(Pass pass, const OperationView& view, const Work& work) {
   call_before(pass, view);
@@ -361,7 +361,7 @@ void add_node(const Recording& recording, O operation, std::uint64_t number, con
                                              std::move(gradients)));
 }
 
-// As record() returns them: one variable, or a tuple of several.
+// The results as record() returns them: one variable, or a tuple of several.
 template <typename T, typename D, Marks marks>
 Variable<T, D> variable_of(Made<T, D, marks>& result) {
   return {std::move(result.value), std::move(result.gradient)};
@@ -419,7 +419,7 @@ struct Watch {
 // If an operand is marked as a weight, two functions with the arguments of backward() replace it: input_gradients() and
 // weight_gradients(). weight_gradients() runs later if the backward pass is split (Tape::split_backward) and the weights are
 // parameters; otherwise it runs first. An input_gradients() that starts a transfer returns a function that waits for the
-// transfer; weight_gradients() then runs between the two.
+// transfer; weight_gradients() then runs between these two steps.
 template <typename O, typename R, typename... Operands>
 auto record(O operation, const R& results, const Operands&... operands) {
   require_operands(operation.name, operands...);

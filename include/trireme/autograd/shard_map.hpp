@@ -11,8 +11,7 @@
 namespace trireme TRIREME_EXPORT {
 
 // Which rank owns which part of a store's trainable range, if ranks share the work of the optimizer. The range is cut into
-// slices, and every rank owns a part of each slice. The cuts depend only on the parameters and the two sizes given, not on
-// buckets.
+// slices, and every rank owns a part of each slice. The cuts depend only on the parameters and the given sizes, not on buckets.
 //
 // A slice ends after the parameter with which it reaches slice_bytes / 16, or before a parameter that would take it above
 // slice_bytes. A larger parameter is cut into equal slices of its own, at multiples of 16 elements. A parameter that several

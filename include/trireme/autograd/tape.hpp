@@ -44,7 +44,7 @@ class GradientSlot {
   bool on(const Tape& tape) const;
   Tape& tape() const;                                        // an error unless it is this thread's current tape
   virtual void count_use() {}                                // the variable is an operand of an operation
-  virtual std::string_view parameter() const { return {}; }  // its name, if it is one
+  virtual std::string_view parameter() const { return {}; }  // the name of a parameter, if this is its slot
 
   // Identifies the memory in which the gradient is summed: the same for all slots of a parameter.
   virtual const void* place() const { return this; }
@@ -66,7 +66,7 @@ class GradientListener {
   virtual void on_final(int parameter) = 0;
 };
 
-// A loss that add_loss() has put on a tape, besides the one from which backward() starts. AddedLossOf<T, D> implements it.
+// A loss that add_loss() has put on a tape, besides the loss from which backward() starts. AddedLossOf<T, D> implements it.
 class AddedLoss {
  public:
   AddedLoss() = default;
@@ -98,12 +98,12 @@ class StreamCalls {
   struct Counts;
   std::shared_ptr<Counts> counts_;  // shared by all copies
   std::uint64_t rank_ = 0;          // the thread of the first tape; copies of the same rank count together; 0: no tape yet
-  std::shared_ptr<const LayersAround> layers_{};  // the layers around the tape that they were copied from; null: none
+  std::shared_ptr<const LayersAround> layers_{};  // the layers around the tape whose options were copied; null: none
 };
 
 // Names the random numbers of a micro-batch, so that they do not depend on which rank computes it. The n-th call of a stream,
-// such as a dropout layer's, draws the n-th numbers. Calls are counted over all tapes of a micro-batch, if each is given a copy
-// of the same options.
+// such as the stream of a dropout layer, draws the n-th numbers. Calls are counted over all tapes of a micro-batch, if each
+// tape is given a copy of the same options.
 //
 //   const TapeOptions names{.seed = 1, .step = step, .first_sample = batch.first_sample, .samples = batch.size()};
 //   Tape tape(names);  ...  Tape inner(names);
@@ -128,10 +128,11 @@ struct TapeOptions {
   TapeOptions restarted() const;
 };
 
-// Records what the forward pass does, for one backward pass. While in scope it is the current tape of its thread; without a
-// tape nothing is recorded. Use one for each micro-batch. Without options there are no random numbers: dropout is an error.
+// Records the operations of a forward pass for one backward pass. While in scope it is the current tape of its thread; without
+// a tape nothing is recorded. Use one tape for each micro-batch. Without options there are no random numbers: dropout is an
+// error.
 //
-// A pipeline has several micro-batches under way, each with its tape, and resumes the tape of the one it works on:
+// A pipeline has several micro-batches under way, each with its tape, and resumes the tape of the micro-batch that it works on:
 //   Tape tape(options);  ...forward...  tape.suspend();  ...others...  tape.resume();  loss.backward();  tape.suspend();
 class Tape {
   struct Run;  // of a function that is recomputed
@@ -147,7 +148,7 @@ class Tape {
   static Tape* current();  // null when nothing is recorded
   const std::optional<TapeOptions>& options() const { return options_; }
 
-  void suspend();  // makes the previous tape current again; keeps what is recorded
+  void suspend();  // makes the previous tape current again; keeps the recorded operations
   void resume();   // makes this the current tape again
 
   // Where operation number `call` of a stream finds its random numbers; an error for a tape without options.
@@ -158,11 +159,11 @@ class Tape {
   };
   RandomCall next_call(std::string_view operation, std::string_view stream);
 
-  // How many of a micro-batch's rows belong to each of its samples; an error if that is no whole number, or can't be known.
+  // How many of a micro-batch's rows belong to each of its samples; an error if this is not a whole number or is unknown.
   std::int64_t rows_per_sample(std::string_view operation, std::int64_t rows) const;
 
-  // Random numbers drawn between these two calls belong to this layer, also on tapes that are opened in between. A layer may
-  // contain lists.
+  // Random numbers drawn between enter_layer() and leave_layer() belong to this layer, also on tapes that are opened in
+  // between. A layer may contain lists.
   void enter_layer(const LayerOfList& layer);
   void leave_layer();
 
@@ -187,8 +188,8 @@ class Tape {
   void add(std::unique_ptr<Node> node);
 
   // Splits the backward pass: backward() defers the gradients of parameters that are weights of matrix products and
-  // convolutions to run_weight_gradients(), and keeps what they need. Such a parameter's gradient is final only then. The
-  // gradients have the same bits as without the split, unless only some uses of a parameter are deferred.
+  // convolutions to run_weight_gradients(), and keeps the tensors that it needs. Such a parameter's gradient is final only
+  // then. The gradients have the same bits as without the split, unless only some uses of a parameter are deferred.
   void split_backward();        // before backward()
   void run_weight_gradients();  // after backward()
 

@@ -116,7 +116,8 @@ class Gradient {
     for (Tensor<T, D>& contribution : open.kept) slot_->give(std::move(contribution));
   }
 
-  // Contributes a complete tensor with as many elements as the value. It may be kept and shared: don't write to it afterwards.
+  // Contributes a complete tensor with as many elements as the value. The tensor may be kept and shared: don't write to it
+  // afterwards.
   void give(Tensor<T, D> contribution) const {
     if (!slot_) return;
     contribution = contribution.reshape(slot_->shape());

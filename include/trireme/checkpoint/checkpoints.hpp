@@ -33,7 +33,7 @@ struct CheckpointOptions {
 std::shared_ptr<FileSystem> file_system_of(const CheckpointOptions& options);
 
 // Steps of the committed checkpoints in a directory, ascending. A committed checkpoint is a folder "step-000000123" with a
-// manifest. Unfinished checkpoints, also those of killed jobs, have other names and do not count.
+// manifest. Unfinished checkpoints, including those of killed jobs, have other names and do not count.
 std::vector<std::int64_t> committed_steps(const Location& directory, const FileSystem& file_system);
 std::vector<std::int64_t> committed_steps(const Location& directory);
 
@@ -47,8 +47,8 @@ Location checkpoint_folder(const Location& directory, std::int64_t step);
 Location newest_folder(const Location& run);
 
 // For directories that no job uses. prune() keeps only the newest `keep` checkpoints; it also removes checkpoints that a run
-// has put aside. remove_unfinished() removes what killed jobs left unfinished. Both return the names of the folders and files
-// that they removed.
+// has put aside. remove_unfinished() removes unfinished checkpoints and other files that killed jobs left. Both return the
+// names of the folders and files that they removed.
 std::vector<std::string> prune(const Location& directory, int keep, FileSystem& file_system);
 std::vector<std::string> prune(const Location& directory, int keep);
 std::vector<std::string> remove_unfinished(const Location& directory, FileSystem& file_system);
@@ -88,7 +88,7 @@ class Checkpoints {
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
-  // Creates the directory and removes what earlier starts of this job left unfinished. Call it before training to notice a
+  // Creates the directory and removes unfinished checkpoints of earlier starts of this job. Call it before training to notice a
   // directory that can't be written. The first save() does the same.
   void prepare(const Configuration& configuration = {});
 
@@ -110,7 +110,7 @@ class Checkpoints {
   // shape or type differs. Throws Error{corrupt_file} with the path of a damaged file. Files are read twice, so that each of
   // the `threads` threads needs at most 256 KiB of memory. If the files fit into the page cache, the disk is read once.
   LoadedCheckpoint load(std::int64_t step, const State& state, const LoadOptions& options = {});
-  // The same for a checkpoint given by the name of its folder in the directory. It may be one that was put aside.
+  // The same for a checkpoint given by the name of its folder in the directory. The checkpoint may have been put aside.
   LoadedCheckpoint load_folder(const std::string& name, const State& state, const LoadOptions& options = {});
   std::optional<LoadedCheckpoint> load_newest(const State& state);  // std::nullopt without a checkpoint
 
@@ -126,7 +126,7 @@ class Checkpoints {
   Group group_;
   CheckpointOptions options_;
   std::string job_;              // empty before the first save
-  std::vector<std::byte> copy_;  // what an asynchronous save writes
+  std::vector<std::byte> copy_;  // the bytes that an asynchronous save writes
   std::unique_ptr<Saving> saving_;
 };
 

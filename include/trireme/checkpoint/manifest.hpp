@@ -15,13 +15,13 @@
 #include "trireme/core/shape.hpp"
 #include "trireme/files/location.hpp"
 
-// The manifest of a checkpoint: which elements of which tensors lie in which file. Any number of ranks can use a manifest,
-// whatever number wrote the checkpoint.
+// The manifest of a checkpoint: which elements of which tensors lie in which file. Any number of ranks can use a manifest, no
+// matter how many ranks wrote the checkpoint.
 namespace trireme TRIREME_EXPORT {
 namespace checkpoint {
 
 // Elements of a tensor, row-major: `times` runs of `count` elements. The first run begins at `first`, and each further run
-// `stride` elements after the one before.
+// begins `stride` elements after the run before.
 struct Runs {
   std::int64_t first = 0;
   std::int64_t count = 0;

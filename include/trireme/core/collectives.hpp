@@ -136,7 +136,7 @@ class Collectives {
   Collectives& operator=(const Collectives&) = default;
 
  private:
-  // Starts a call whose arguments are checked. Call::name, and the data of a `send`, are valid only during start().
+  // Starts a call. Its arguments have been checked. Call::name, and the data of a `send`, are valid only during start().
   virtual Pending start(const Call& call) const = 0;
   virtual int rank_in_job() const { return rank_; }  // this rank's number in errors
 

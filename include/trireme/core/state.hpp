@@ -20,8 +20,8 @@ struct StatePiece {
   Range elements;
 };
 
-// A named tensor. This rank holds all of its elements or a part. Name and shape are those of the whole tensor and do not depend
-// on the layout.
+// A named tensor. This rank holds all of its elements or a part. Name and shape describe the whole tensor and do not depend on
+// the layout.
 struct StateTensor {
   std::string name;
   DType dtype = DType::float32;
@@ -55,9 +55,9 @@ class State {
          .pieces = {{.data = data, .elements = {0, shape.numel()}}}});
   }
 
-  // Add actions. Those of before_use run before the places are read or filled, those of after_load after loading has filled all
-  // places, in the order in which they were added. If a checkpoint lacks a tensor or value, its place keeps what the actions of
-  // before_use leave there.
+  // The next two add actions, which run in the order in which they were added: actions of before_use before the places are read
+  // or filled, actions of after_load after loading has filled all places. If a checkpoint lacks a tensor or value, its place
+  // keeps the values that the actions of before_use leave there.
   void before_use(std::function<void()> action) { before_use_.push_back(std::move(action)); }
   void after_load(std::function<void()> action) { after_load_.push_back(std::move(action)); }
   void prepare() const;

@@ -10,7 +10,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// What some rank asks all ranks to do at the end of a step, for example after a signal.
+// Requests of some rank to all ranks at the end of a step, for example after a signal.
 struct StepRequests {
   bool stop = false;
   bool checkpoint = false;

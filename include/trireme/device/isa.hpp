@@ -22,8 +22,8 @@ Isa current_isa();
 // The best instruction set for a processor with these features, named as for __builtin_cpu_supports.
 Isa best_isa(std::span<const std::string_view> features);
 
-// Implements current_isa(). `best` is the processor's best one, `built` are those with kernels in this build, ascending, and
-// `forced` is the value of TRIREME_ISA or null.
+// Implements current_isa(). `best` is the best instruction set of the processor, `built` are the instruction sets with kernels
+// in this build, ascending, and `forced` is the value of TRIREME_ISA or null.
 Isa choose_isa(Isa best, std::span<const Isa> built, const char* forced);
 
 }  // namespace device

@@ -56,7 +56,7 @@ void release_cached_cuda_memory();
 // The caching allocator of page-locked host memory, which a GPU can access directly.
 std::shared_ptr<MemoryResource> pinned_memory();
 
-// Limits this thread to this fraction of its GPU's memory, in (0, 1], including what it already holds.
+// Limits this thread to this fraction of its GPU's memory, in (0, 1], including the memory that it already holds.
 void set_cuda_memory_fraction(double fraction);
 
 template <typename D>

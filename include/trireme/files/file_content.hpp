@@ -21,8 +21,8 @@ std::uint64_t number_of_file(const Location& location, const std::string& name,
                              const std::function<std::uint64_t(std::span<const std::byte>)>& compute);
 
 // A text of size and digest, which identifies the content of a file, or of all files in a folder and its subfolders with their
-// names. Follows links and skips names that begin with a dot. Of a file above 16 GiB the digest covers 16 GiB in evenly spaced
-// pieces. Digests are cached as by number_of_file(). Throws Error{io} that names what can't be read.
+// names. Follows links and skips names that begin with a dot. For a file above 16 GiB, the digest covers 16 GiB in evenly
+// spaced pieces. Digests are cached as by number_of_file(). Throws Error{io} that names the file or folder that can't be read.
 std::string content_at(const Location& location);
 
 }  // namespace trireme

@@ -49,7 +49,7 @@ enum class FileKind : std::uint8_t {
   other,  // a pipe, a socket, a device
 };
 
-// An entry of a folder. For a link, `kind` is that of its target.
+// An entry of a folder. For a link, `kind` is the kind of its target.
 struct FolderEntry {
   std::string name;
   FileKind kind = FileKind::none;
@@ -68,8 +68,8 @@ class FileSystem {
   // file is written beside the old one, synced and renamed.
   virtual std::unique_ptr<OutputFile> replace(const Location& location);
 
-  // Whether it stores objects instead of files in folders, as S3 does. An object appears whole when it is closed. A folder is a
-  // prefix of names. rename() copies, and renames the objects of a folder one by one.
+  // Whether this file system stores objects instead of files in folders, as S3 does. An object appears whole when it is closed.
+  // A folder is a prefix of names. rename() copies, and renames the objects of a folder one by one.
   virtual bool is_object_store() const { return false; }
 
   virtual void create_folder(const Location& location) = 0;  // the folder may exist
@@ -79,7 +79,7 @@ class FileSystem {
   virtual FileKind kind_of(const Location& location) const = 0;
   virtual std::vector<FolderEntry> entries_of(const Location& folder) const = 0;  // sorted by name; the folder must exist
 
-  // The location with all links resolved: equal for two locations of one place, even if it does not exist.
+  // The location with all links resolved: equal for two locations of one place, even if the place does not exist.
   virtual Location real(const Location& location) const { return location; }
 
   bool exists(const Location& location) const { return kind_of(location) != FileKind::none; }
@@ -88,9 +88,9 @@ class FileSystem {
 
 std::shared_ptr<FileSystem> posix_file_system();
 
-// Registers the file system of a scheme, for example "gs". Throws Error{invalid_argument} if the scheme already has one: "file"
-// has, and so has each scheme of which a location was opened before. So a program may register its own "s3" before it opens a
-// location there.
+// Registers the file system of a scheme, for example "gs". Throws Error{invalid_argument} if the scheme already has a file
+// system: "file" has one, and so has each scheme of which a location was opened before. So a program may register its own "s3"
+// before it opens a location there.
 void add_file_system(const std::string& scheme, std::shared_ptr<FileSystem> system);
 
 // "http", "https", "s3" and "webhdfs" need no registration (files/remote/remote_file_systems.hpp). Throws
@@ -99,11 +99,12 @@ std::shared_ptr<FileSystem> file_system_of(const Location& location);
 
 std::unique_ptr<InputFile> open_file(const Location& location);
 
-// Both also return false if the answer can't be found out, for example for an unknown scheme. Opening then throws the reason.
+// is_folder() and is_there() also return false if the answer can't be found out, for example for an unknown scheme. Opening
+// then throws the reason.
 bool is_folder(const Location& location);
 bool is_there(const Location& location);
 
-// Whether both locations name the same place, even if it does not exist. False for an empty location.
+// Whether both locations name the same place, even if this place does not exist. False for an empty location.
 bool is_same(const Location& one, const Location& other);
 
 // Replaces a file atomically, by FileSystem::replace(). To replace several files, call finish() on all of them before the first
@@ -114,7 +115,7 @@ class FileReplacement {
 
   void write(std::span<const std::byte> bytes) { file_->write(bytes); }
   void finish() { file_->sync(); }   // returns when the bytes are on the disk; ends writing
-  void commit() { file_->close(); }  // calls finish() first; without it nothing changes
+  void commit() { file_->close(); }  // calls finish() first; without commit() nothing changes
 
  private:
   std::unique_ptr<OutputFile> file_;

@@ -17,8 +17,8 @@ namespace trireme TRIREME_EXPORT {
 
 // The location of a file or folder: a path of this machine, or a scheme and a path, such as "s3://bucket/data.csv". Paths,
 // "file:/data/x.csv" and "file:///data/x.csv" have the scheme "file". Names are not decoded: %20 is three characters. A scheme
-// has at least two characters; write a path that looks like one with a scheme as "./set:a". Constructing a Location accesses no
-// file; opening looks up the scheme (files/file_system.hpp).
+// has at least two characters; for a path that looks as if it had a scheme, write "./set:a". Constructing a Location accesses
+// no file; opening looks up the scheme (files/file_system.hpp).
 class Location {
  public:
   Location() = default;  // empty

@@ -27,7 +27,7 @@ struct Dual {
   template <typename Number>
   requires std::is_arithmetic_v<Number> TRIREME_HOST_DEVICE Dual(Number constant) : value(static_cast<A>(constant)) {}
 
-  // Variable `number`: its derivative is 1 with respect to itself and 0 with respect to the others.
+  // Variable `number`: its derivative is 1 with respect to itself and 0 with respect to the other variables.
   TRIREME_HOST_DEVICE static Dual variable(A of, std::size_t number) {
     return made(of, [=](std::size_t k) TRIREME_INLINED { return k == number ? A(1) : A(0); });
   }

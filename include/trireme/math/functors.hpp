@@ -142,7 +142,7 @@ struct BinaryCrossEntropy {
   TRIREME_HOST_DEVICE T derivative(T x, T t) const { return (T(1) - t) - (T(1) + (positive_weight - T(1)) * t) * sigmoid(-x); }
 };
 
-// |x - t|; the derivative is 0 where they are equal.
+// |x - t|; the derivative is 0 where x and t are equal.
 struct AbsoluteError {
   template <typename T>
   TRIREME_HOST_DEVICE static T value(T x, T t) {

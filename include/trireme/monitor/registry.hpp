@@ -70,8 +70,8 @@ class Registry {
   // The registry of the calling thread, and so of its rank; made at the first call.
   static Registry& current();
 
-  // The metric of this name, made at the first call; it lives as long as the registry. Error{invalid_argument} if the name is
-  // not valid, or another kind of metric has it.
+  // The metric of this name, made at the first call; it lives as long as the registry. Throws Error{invalid_argument} if the
+  // name is not valid, or another kind of metric has it.
   Counter& counter(std::string_view name);
   Gauge& gauge(std::string_view name);
   Histogram& histogram(std::string_view name);
@@ -86,8 +86,8 @@ class Registry {
   struct Entry {
     std::string name;
     MetricKind kind;
-    std::size_t index;    // among those of its kind
-    bool is_told = true;  // false from restart() until it changes
+    std::size_t index;    // among the metrics of its kind
+    bool is_told = true;  // false from restart() until the metric changes
   };
 
   std::size_t find_or_add(std::string_view name, MetricKind kind, std::size_t next);

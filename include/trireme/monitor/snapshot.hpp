@@ -34,7 +34,7 @@ struct Metric {
   HistogramSummary histogram = {};  // for histograms
 };
 
-// What sinks get, once a step.
+// The data that sinks get, once a step.
 struct Snapshot {
   std::int64_t step = 0;                   // the number of finished steps, over all starts of the run
   std::optional<std::int64_t> steps = {};  // of the whole run, if that is known

@@ -1,6 +1,6 @@
 #pragma once
 
-// Models as ONNX files (opset 17), for runtimes that do not know Trireme: docs/onnx.md.
+// Models as ONNX files (opset 17), for runtimes that do not know Trireme; see docs/onnx.md.
 //
 //   onnx::export_model(net, "net.onnx", [&](onnx::Example& example) {
 //     const auto x = example.input<float>("x", {example.dynamic("batch"), 4});
@@ -32,7 +32,7 @@ class Tracer;
 enum class InputForm : std::uint8_t { plain, padding_mask, images };
 }  // namespace detail
 
-// Makes the inputs of one pass and takes its outputs. Names are those in the file.
+// Makes the inputs of one pass and takes its outputs. The file uses the given names.
 class Example {
  public:
   explicit Example(detail::Tracer& tracer) : tracer_(&tracer) {}
@@ -94,8 +94,8 @@ class Example {
 
 struct ExportOptions {
   std::map<std::string, std::string> metadata = {};  // the file's metadata_props, such as a tokenizer or the names of classes
-  // If the weights have more bytes than this, they go to a second file, with the name of the first plus ".data". An ONNX file
-  // can't hold 2 GiB.
+  // If the weights have more bytes than this, they go to a second file, with the name of the first file plus ".data". An ONNX
+  // file can't hold 2 GiB.
   std::int64_t external_data_above = 2'000'000'000;
 };
 

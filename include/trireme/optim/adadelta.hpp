@@ -12,7 +12,7 @@ namespace optim {
 struct AdadeltaOptions {
   double learning_rate = 1;
   double smoothing = 0.9;   // PyTorch's rho
-  double epsilon = 1e-6;    // above 0: it determines the first steps
+  double epsilon = 1e-6;    // above 0, since it determines the first steps
   double weight_decay = 0;  // L2: added to the gradient
   bool maximize = false;    // maximizes the objective: negates the gradient
   Decay decay = Decay::all;
@@ -20,7 +20,7 @@ struct AdadeltaOptions {
 };
 
 // Scales the gradient by the root mean square of earlier steps, divided by the root mean square of the gradients (Zeiler 2012,
-// arXiv 1212.5701). The learning rate is a further factor, usually 1. The update of torch.optim.Adadelta.
+// arXiv 1212.5701). The learning rate is a further factor, usually 1. The update is that of torch.optim.Adadelta.
 template <typename P, typename D = Cpu>
 class Adadelta final : public Optimizer<P, D> {
  public:

@@ -19,7 +19,8 @@ struct AdagradOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// The sum of all squared gradients scales the step (Duchi, Hazan, Singer 2011, JMLR 12); the update of torch.optim.Adagrad.
+// The root of the sum of all squared gradients divides the step (Duchi, Hazan, Singer 2011, JMLR 12). The update is that of
+// torch.optim.Adagrad.
 template <typename P, typename D = Cpu>
 class Adagrad final : public Optimizer<P, D> {
  public:

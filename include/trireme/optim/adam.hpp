@@ -21,7 +21,7 @@ struct AdamOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// Kingma, Ba 2015, arXiv 1412.6980; the update of torch.optim.Adam.
+// Adam (Kingma, Ba 2015, arXiv 1412.6980). The update is that of torch.optim.Adam.
 template <typename P, typename D = Cpu>
 class Adam : public Optimizer<P, D> {
  public:

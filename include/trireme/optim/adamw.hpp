@@ -18,7 +18,7 @@ struct AdamWOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// Loshchilov, Hutter 2019, arXiv 1711.05101; the update of torch.optim.AdamW.
+// AdamW (Loshchilov, Hutter 2019, arXiv 1711.05101). The update is that of torch.optim.AdamW.
 template <typename P, typename D = Cpu>
 class AdamW final : public Adam<P, D> {
  public:

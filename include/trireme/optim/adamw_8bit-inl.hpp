@@ -178,8 +178,8 @@ auto AdamW8bit<P, D>::planes_of(const Run& run, const Piece& piece) const -> ops
           .second_absmax = second_absmax_.data() + run.block};
 }
 
-// Finds the largest magnitudes in blocks that lie in several ranges, by one sum over the ranks to which each rank contributes
-// its own values and zeros for the others.
+// Finds the largest magnitudes in blocks that lie in several ranges. This takes one sum over the ranks, to which each rank
+// contributes its own values and zeros for the other ranks.
 template <typename P, typename D>
 void AdamW8bit<P, D>::prepare(const Look& look) {
   make_state();
@@ -225,7 +225,7 @@ void AdamW8bit<P, D>::update_in_full(const Piece& piece, const Run& first, std::
                                            D{});
 }
 
-// Codes have the shape of their parameter; the magnitudes are one for each block.
+// Codes have the shape of their parameter; there is one magnitude for each block.
 template <typename P, typename D>
 void AdamW8bit<P, D>::add_more_to(State& state, const std::string& prefix) {
   make_state();

@@ -14,7 +14,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// What an update does if the loss or a gradient is inf or nan; the same on all ranks. Values, moments and step counts do not
+// How an update handles a loss or a gradient that is inf or nan; the same on all ranks. Values, moments and step counts do not
 // change. In steps of DataParallel and StepGraph, buffers get back their values from before the step.
 enum class NonFinitePolicy : std::uint8_t {
   stop,  // Error{diverged} with the step, its loss, and the first parameter and ranks that were not finite
@@ -23,8 +23,8 @@ enum class NonFinitePolicy : std::uint8_t {
 
 struct UpdateOptions {
   std::optional<double> learning_rate = {};  // for this and later steps; empty: unchanged
-  // Limits for the gradients, averaged over all targets and without a loss scale; 0: no limit. A ParameterGroup may have its
-  // own.
+  // Limits for the gradients, which are averaged over all targets and have no loss scale; 0: no limit. A ParameterGroup may
+  // have limits of its own.
   double clip_norm = 0;   // largest L2 norm of all gradients together, as torch.nn.utils.clip_grad_norm_
   double clip_value = 0;  // largest magnitude of an element, applied after clip_norm, as clip_grad_value_; takes one more pass
   NonFinitePolicy non_finite = NonFinitePolicy::stop;
@@ -57,10 +57,10 @@ class AnyOptimizer {
   // not called in this step.
   virtual bool step(const StepSummary& summary, const UpdateOptions& options = {}) = 0;
 
-  // Throws if the summary is that of another model.
+  // Throws if the summary belongs to another model.
   virtual void check(const StepSummary& summary) const = 0;
 
-  // The summary by which step() decides. If the host decides, it waits for the numbers and fills them in.
+  // The summary from which step() decides whether to update. If the host decides, it waits for the numbers and fills them in.
   virtual StepSummary decidable(StepSummary summary) const = 0;
 
   // Ends the step without an update. Parameters, moments and step counts do not change; buffers get back the values that were
@@ -72,7 +72,7 @@ class AnyOptimizer {
   // For require_same(), which compares the ranks' settings.
   virtual Settings settings() const = 0;
 
-  // Adds to a checkpoint's state: the planes, by parameter, and how often each parameter was updated. Names are
+  // Adds the planes, by parameter, and the number of updates of each parameter to a checkpoint's state. Names are
   // "<prefix><plane>.<parameter>".
   virtual void add_to(State& state, const std::string& prefix = "optimizer.") = 0;
 

@@ -12,7 +12,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// An optimizer's counts of updates, and its decision whether to take a step. They lie in a GPU's memory, so that the host does
+// An optimizer's counts of updates, and its decision whether to take a step. Both lie in a GPU's memory, so that the host does
 // not wait.
 class DeviceSteps {
  public:
@@ -39,9 +39,9 @@ class DeviceSteps {
   Tensor<ops::StepState, Cuda> state_;
   Tensor<std::int64_t, Cuda> updates_;                       // by parameter
   Tensor<std::int64_t, Cuda> used_;                          // whether used in this step: 0 or 1
-  std::vector<bool> used_on_host_;                           // what used_ holds
+  std::vector<bool> used_on_host_;                           // the same numbers as in used_
   bool used_by_graph_ = false;                               // a recorded step reads used_
-  std::vector<Tensor<std::int64_t, Cuda>> kept_for_graphs_;  // what recorded steps read
+  std::vector<Tensor<std::int64_t, Cuda>> kept_for_graphs_;  // tensors that recorded steps read
   std::vector<std::uint64_t> history_;  // by parameter; equal if two parameters were used in the same steps
   std::uint64_t steps_ = 0;             // number of begun steps
 };

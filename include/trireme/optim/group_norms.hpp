@@ -13,7 +13,7 @@ namespace trireme TRIREME_EXPORT {
 namespace optim {
 
 // Gradient norms of parameter groups, in the memory of the store's device. Each group with a clip_norm has its own norm; all
-// other parameters share one.
+// other parameters share one norm.
 class GroupNorms {
  public:
   GroupNorms(Model& model, const ParameterRules& rules, const std::vector<ResolvedRule>& resolved);
@@ -24,7 +24,7 @@ class GroupNorms {
   // Throws with FixedBits if ranks share the optimizer's work.
   void measure(const std::vector<Range>& ranges, const std::vector<bool>& used);
 
-  const StepTotals* of(const ResolvedRule& rule) const;  // their squares are those of the rule's parameters; null: not needed
+  const StepTotals* of(const ResolvedRule& rule) const;  // with the squares of the rule's parameters; null: not needed
 
  private:
   bool counts(const ParameterInfo& info) const;

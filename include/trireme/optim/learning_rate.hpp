@@ -30,7 +30,7 @@ LearningRate cosine(double base, std::int64_t total, double minimum);
 // Cosine cycles of first, first * factor, ... steps (torch CosineAnnealingWarmRestarts, same paper).
 LearningRate cosine_restarts(double base, std::int64_t first, std::int64_t factor, double minimum);
 
-// base * start_factor rises to base * end_factor over `total` steps (torch LinearLR).
+// Changes from base * start_factor to base * end_factor over `total` steps (torch LinearLR).
 LearningRate linear(double base, double start_factor, double end_factor, std::int64_t total);
 
 // base * (1 - step / total)^power (torch PolynomialLR).

@@ -13,7 +13,7 @@ struct LionOptions {
   double learning_rate = 1e-4;
   double beta1 = 0.9;       // momentum's share in the direction
   double beta2 = 0.99;      // decay of the momentum
-  double weight_decay = 0;  // decoupled, as AdamW's
+  double weight_decay = 0;  // decoupled, as in AdamW
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
 };

@@ -18,8 +18,8 @@ struct MovingAverageOptions {
 };
 
 // An exponential moving average of a model's trainable parameters, to evaluate or save in their place. It is a plane over the
-// store, which every rank keeps as a whole. Until the first update it equals the values; the first update starts with the
-// values at that time.
+// store, which every rank keeps as a whole. Until the first update the average equals the values; the first update starts with
+// the values at that time.
 //
 //   optim::ExponentialMovingAverage average(net, {.decay = 0.999});
 template <typename P, typename D = Cpu>
@@ -31,7 +31,7 @@ class ExponentialMovingAverage {
 
   void update();  // after each optimizer step; an error while swapped in
 
-  // Exchanges the average with the model's values, and back.
+  // Exchanges the average and the model's values. A second call exchanges them back.
   void swap();
   bool swapped_in() const { return swapped_in_; }
 

@@ -47,15 +47,15 @@ struct MuonOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// SGD with momentum that makes the direction of each matrix orthogonal by Newton-Schulz iterations (Jordan et al. 2024, "Muon:
-// an optimizer for hidden layers"). The update of torch.optim.Muon. A parameter of more than two dims is taken as the matrix
-// [first dim, all others]. Embeddings and output layers are better left to AdamW:
+// SGD with momentum, which makes the direction of each matrix orthogonal by Newton-Schulz iterations (Jordan et al. 2024,
+// "Muon: an optimizer for hidden layers"). The update is that of torch.optim.Muon. A parameter of more than two dims is taken
+// as the matrix [first dim, all others]. Embeddings and output layers are better left to AdamW:
 //
 //   optim::Muon optimizer(net, {.learning_rate = 0.02, .groups = {{.pattern = "embed.*", .adapts = false}}});
 //
 // If ranks share the work of the optimizer, they all-reduce each direction, and every rank makes the whole direction
-// orthogonal: Sharding::none is less work. A parameter that is split over a tensor or expert axis is an error, unless its group
-// does not adapt.
+// orthogonal, so Sharding::none is less work. A parameter that is split over a tensor or expert axis is an error, unless its
+// group does not adapt.
 template <typename P, typename D = Cpu>
 class Muon final : public Optimizer<P, D> {
  public:

@@ -22,7 +22,7 @@ struct NadamOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// Adam with Nesterov's momentum, which rises to beta1 (Dozat 2016); the update of torch.optim.NAdam.
+// Adam with Nesterov's momentum, which rises to beta1 (Dozat 2016). The update is that of torch.optim.NAdam.
 template <typename P, typename D = Cpu>
 class Nadam final : public Optimizer<P, D> {
  public:

@@ -12,7 +12,7 @@ namespace trireme TRIREME_EXPORT {
 namespace optim {
 
 // Options that trainers offer for every optimizer. An optimizer ignores options that it does not have, and uses its own
-// defaults for those that are not given.
+// defaults for options that are not given.
 struct NamedOptions {
   double learning_rate = 1e-3;
   double weight_decay = 0;
@@ -25,7 +25,7 @@ struct NamedOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// The optimizers of ops/update/each_optimizer.hpp, and adamw and adamw_8bit.
+// The names of the optimizers in ops/update/each_optimizer.hpp, adamw and adamw_8bit.
 template <typename D = Cpu>
 TRIREME_EXPORT std::vector<std::string> optimizer_names();
 extern template std::vector<std::string> optimizer_names<Cpu>();

@@ -22,7 +22,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// What an optimizer needs to know before it updates an element.
+// The information that an optimizer needs before it updates an element.
 enum class Needs : std::uint8_t {
   nothing,           // can update any range
   parameter_norms,   // norms of each parameter: measure() is called for all pieces before update()
@@ -123,11 +123,11 @@ class Optimizer : public AnyOptimizer {
   using Look = std::function<void(const Range& range, const std::function<void(const Piece&)>& action)>;
   virtual void prepare(const Look& /*look*/) {}
 
-  // Adds to a checkpoint's state what the optimizer has besides planes and counts.
+  // Adds state of the optimizer other than planes and counts to a checkpoint's state.
   virtual void add_more_to(State&, const std::string& /*prefix*/) {}
 
-  // For an optimizer that swaps other values into the model: throws while they are swapped in. Called before a step, and before
-  // a checkpoint is saved or loaded.
+  // For an optimizer that swaps other values into the model: throws while the model has such values. Called before a step, and
+  // before a checkpoint is saved or loaded.
   virtual void require_trained_values() const {}
 
   // Between steps: calls change(piece) for the pieces of all trainable parameters, to rewrite their values; gradients and rates
@@ -135,14 +135,14 @@ class Optimizer : public AnyOptimizer {
   void rewrite_values(const std::function<void(const Piece&)>& change);
 
   // Adds a plane over the elements that this rank updates, for moments, and returns its number for Piece::plane. All elements
-  // start as `value`. Checkpoints save it under this name, which must be unique within the optimizer. The plane is removed with
-  // the optimizer.
+  // start as `value`. Checkpoints save the plane under this name, which must be unique within the optimizer. The plane is
+  // removed with the optimizer.
   int add_plane(std::string name, double value = 0, Home home = Home::device);
   static constexpr int no_plane = -1;
 
   const ResolvedRule& rule_of(int parameter) const { return resolved_[static_cast<std::size_t>(parameter)]; }
 
-  // settings() of an optimizer with these options besides the rules.
+  // Returns settings() of an optimizer that has these options besides the rules.
   Settings settings_of(const std::string& name, const Settings& options) const;
 
  private:

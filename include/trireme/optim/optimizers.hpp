@@ -1,6 +1,6 @@
 #pragma once
 
-// Every optimizer of ops/update/each_optimizer.hpp, AdamW and AdamW8bit.
+// Includes every optimizer of ops/update/each_optimizer.hpp, AdamW and AdamW8bit.
 #include "trireme/optim/adadelta.hpp"
 #include "trireme/optim/adafactor.hpp"
 #include "trireme/optim/adagrad.hpp"

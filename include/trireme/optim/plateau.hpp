@@ -19,7 +19,7 @@ struct PlateauOptions {
   double minimum = 0;          // lower bound of factor()
 };
 
-// Lowers the learning rate when validation does not improve; the decisions of torch ReduceLROnPlateau, except that a relative
+// Lowers the learning rate when validation does not improve. It decides as torch ReduceLROnPlateau, except that a relative
 // threshold also works for results below 0.
 //
 //   optim::Plateau plateau({.factor = 0.5, .patience = 3});
@@ -33,12 +33,12 @@ class Plateau {
  public:
   explicit Plateau(const PlateauOptions& options = {});
 
-  // True if it lowers the factor. A result of inf or nan is no improvement.
+  // Returns true if it lowers the factor. A result of inf or nan is no improvement.
   bool update(double result);
 
   double factor() const { return factor_; }  // on the learning rate; starts as 1
 
-  // Adds its values to a checkpoint's state.
+  // Adds the state of this object to a checkpoint's state.
   void add_to(State& state, const std::string& prefix = "plateau.");
 
  private:

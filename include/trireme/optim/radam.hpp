@@ -22,7 +22,7 @@ struct RadamOptions {
 };
 
 // Adam that steps by momentum only until the second moment has seen enough updates, and then rectifies the variance, so it
-// needs no warm-up (Liu et al. 2020, arXiv 1908.03265). The update of torch.optim.RAdam.
+// needs no warm-up (Liu et al. 2020, arXiv 1908.03265). The update is that of torch.optim.RAdam.
 template <typename P, typename D = Cpu>
 class Radam final : public Optimizer<P, D> {
  public:

@@ -20,7 +20,7 @@ struct RmspropOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// A running average of squared gradients scales the step; the update of torch.optim.RMSprop.
+// The root of a running average of squared gradients divides the step. The update is that of torch.optim.RMSprop.
 template <typename P, typename D = Cpu>
 class Rmsprop final : public Optimizer<P, D> {
  public:

@@ -19,7 +19,7 @@ struct SgdOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// Stochastic gradient descent with momentum; the update of torch.optim.SGD.
+// Stochastic gradient descent with momentum. The update is that of torch.optim.SGD.
 template <typename P, typename D = Cpu>
 class Sgd final : public Optimizer<P, D> {
  public:

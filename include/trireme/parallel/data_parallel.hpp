@@ -20,8 +20,8 @@ namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
 // Trains replicas of a model on several ranks: each rank computes gradients of its own samples, and all ranks get the sum.
-// Ranks may have different numbers of counted targets: the gradient is that of the mean over all targets. Make it before the
-// optimizer's first step, since it decides which parameters the optimizer updates on this rank.
+// Ranks may have different numbers of counted targets, since the loss is the mean over all targets. Construct a DataParallel
+// before the optimizer's first step, since it decides which parameters the optimizer updates on this rank.
 //
 //   parallel::DataParallel replicas(model, mesh);
 //   optim::AdamW<Float32> optimizer(model);
@@ -32,8 +32,8 @@ namespace parallel {
 class DataParallel {
  public:
   // Moves the model's store into the group's memory and checks that all ranks hold the same parameters and buffers with the
-  // same values: Error{rank_mismatch} names the one that differs. The model keeps the memory, the shard and the group of batch
-  // norm after DataParallel is destroyed. Collective.
+  // same values; otherwise Error{rank_mismatch} names the parameter or buffer that differs. The model keeps the memory, the
+  // shard and the group of batch norm after DataParallel is destroyed. Collective.
   DataParallel(Model& model, const ProcessMesh& mesh, const ParallelOptions& options = {});
 
   // For a whole model on each rank of a group, without pipeline, tensor and expert axes.
@@ -45,12 +45,13 @@ class DataParallel {
 
   // Begins a step. The number counts from 0 and is the same on all ranks; the random numbers and the start of compression
   // depend on it. Consecutive steps with the same number, such as those of a critic, draw different random numbers; a step that
-  // repeats a skipped or given-up step draws the same numbers. `micro_batches`: of this rank; under fixed bits
-  // FixedBits::micro_batches / ranks. Only one step at a time may be open.
+  // repeats a skipped or given-up step draws the same numbers. `micro_batches` is the number of micro-batches of this rank;
+  // under fixed bits it must be FixedBits::micro_batches / ranks. Only one step at a time may be open.
   Step begin(std::int64_t number, int micro_batches = 1);
 
-  // Does what a step launched by a StepGraph can't: sends requests to all ranks, as Step::ask does, and at every
-  // check_replicas-th call compares the replicas, for which the host waits. Call it between steps. Collective.
+  // Does two things that a step launched by a StepGraph can't do. It sends requests to all ranks, as Step::ask does. At every
+  // check_replicas-th call it also compares the replicas; the host waits for this comparison. Call it between steps.
+  // Collective.
   StepRequests exchange(const StepRequests& requests = {});
 
   // If the step is sharded, gathers the whole reduced gradient on all ranks, so that a program can look at it. Call it after
@@ -67,14 +68,14 @@ class DataParallel {
   // nodes loads them.
   std::vector<NamedTensor> compression_state() const;
 
-  // Adds what a checkpoint keeps: the model, the loss scale, and each rank's compression_state(). A run with other nodes starts
+  // Adds the model, the loss scale, and each rank's compression_state() to a checkpoint's state. A run with other nodes starts
   // compression_state() with zeros. Names begin with "<prefix>model.", "<prefix>grad_scaler." and "<prefix>compression.".
   void add_to(State& state, const std::string& prefix = {});
 
   // The loss scaler of a model that computes in float16. For other models it is disabled and its scale is 1.
   const amp::GradScaler& scaler() const;
 
-  // In a pipeline: what this rank computed in the newest step, with times in seconds since the step began. In the gaps it
+  // This rank's computations in the newest step of a pipeline, with times in seconds since the step began. In the gaps the rank
   // waited.
   std::vector<TimedAction> timeline() const;
 

@@ -11,8 +11,8 @@ namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
 struct ModelContextOptions {
-  // Sequence parallelism: between split layers each rank of the tensor axis keeps only its own rows. Saves memory and sends a
-  // quarter more bytes between the ranks. Layers that do not support it throw.
+  // Sequence parallelism: between split layers each rank of the tensor axis keeps only its own rows. This saves memory, but
+  // sends a quarter more bytes between the ranks. Layers that do not support it throw.
   bool sequence_parallel = false;
   int num_chunks = 1;  // stages on each rank of the pipeline axis; stage s lies on rank s % ranks
   // The cost of each layer in any unit, the same on all ranks. Layers are divided into stages so that the most expensive stage

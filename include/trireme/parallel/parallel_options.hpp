@@ -11,12 +11,13 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// How DataParallel works: three independent choices, `sum`, `sharding` and `buckets`, and options that go with any of them.
+// The options of DataParallel: three independent choices, `sum`, `sharding` and `buckets`, and options that go with any of
+// them.
 //
 //   DataParallel data_parallel(model, mesh, {.sum = FixedBits{.micro_batches = 8}, .sharding = Sharding::optimizer});
 
-// Tries several bucket sizes in the first steps, at most 30, and keeps the fastest, which may be that of BucketOptions. Results
-// change by rounding only, under fixed bits not at all. Not on a GPU.
+// Tries several bucket sizes in the first steps, at most 30, and keeps the fastest size, which may be the size in
+// BucketOptions. Results change only by rounding, and not at all under fixed bits. Not available on a GPU.
 struct Tuning {
   bool on = false;
 
@@ -30,17 +31,17 @@ struct Plain {
   Tuning tuning = {};
 };
 
-// Bit-identical training. A step has `micro_batches` micro-batches over all ranks; every rank computes the same number of them,
-// a power of two, and gradients and losses are added in a fixed tree. The weights then have the same bits for any bucket sizes,
+// Bit-identical training. A step has `micro_batches` micro-batches over all ranks; every rank computes the same number, which
+// is a power of two. Gradients and losses are added in a fixed tree. The weights then have the same bits for any bucket sizes,
 // backend, nodes and number of ranks, on machines with the same instruction set and number of threads per rank. Batch norm and
-// delayed 8-bit scaling are refused, and so are optimizers that need the norms of parameters (LAMB, LARS) if the step is
-// sharded. On a pipeline axis a tied parameter is summed in another order than on one rank.
+// delayed 8-bit scaling are refused. If the step is sharded, optimizers that need the norms of parameters (LAMB, LARS) are
+// refused too. On a pipeline axis a tied parameter is summed in another order than on one rank.
 struct FixedBits {
   int micro_batches = 0;  // above 0
   Tuning tuning = {};
 };
 
-// A communication hook sums the gradients, so that fewer bytes cross the network. Needs a float32 store on the CPU and no
+// A communication hook sums the gradients, so that fewer bytes cross the network. This needs a float32 store on the CPU and no
 // tensor axis.
 struct Hooked {
   CompressionOptions compression = {};
@@ -78,17 +79,18 @@ struct ParallelOptions {
   // The schedule of a pipeline, one of pipeline_schedule_names(). Empty: 1f1b, or interleaved if ranks have several stages.
   std::string schedule = {};
 
-  // Batch norm with the statistics of all ranks' rows (PyTorch's SyncBatchNorm). A layer takes one all-reduce forward and one
-  // backward, so all ranks must call the same layers in the same order; the number of rows may differ (but not
-  // Loss::nominal_targets, as in every step). If false, each rank normalises by its own rows, and after each step the running
-  // statistics, like all buffers of BufferReduction::mean, are averaged over the ranks. Each micro-batch has statistics of its
-  // own. If true, buffers of BufferReduction::mean that a layer of your own changes are not averaged.
+  // If true, batch norm uses the statistics of the rows of all ranks (PyTorch's SyncBatchNorm), and buffers of
+  // BufferReduction::mean that a layer of your own changes are not averaged. A layer takes one all-reduce forward and one
+  // backward, so all ranks must call the same layers in the same order; the number of rows may differ between ranks, while
+  // Loss::nominal_targets must be equal, as in every step. If false, each rank normalises by its own rows, and after each step
+  // the running statistics, like all buffers of BufferReduction::mean, are averaged over the ranks. In both cases each
+  // micro-batch has statistics of its own.
   bool synchronize_batch_norm = true;
 
   // The number of steps in which all parameters are compared once between replicas, a part in each step; 0: never. If batch
   // norm is synchronised, running statistics are compared too. Tied parameters are compared between stages, and parameters that
-  // do not belong to experts between the ranks of an expert axis. On a difference all ranks throw Error{diverged}, which names
-  // what differs and the ranks in the minority.
+  // do not belong to experts are compared between the ranks of an expert axis. On a difference all ranks throw Error{diverged},
+  // which names the difference and the ranks in the minority.
   int check_replicas = 100;
 
   amp::GradScalerOptions loss_scale = {};  // for models that compute in float16

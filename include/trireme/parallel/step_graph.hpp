@@ -53,15 +53,15 @@ class RecordedSteps {
 //   }
 //
 // The function must call update(), and the optimizer must outlive the graph. With several ranks, all ranks must have inputs of
-// the same shapes at each step, and the graph must be destroyed before the last copy of their group. DataParallel::exchange()
-// between the steps does what a launch can't.
+// the same shapes at each step, and the graph must be destroyed before the last copy of their group. Call
+// DataParallel::exchange() between the steps for requests and comparisons of replicas, which a launch can't do.
 //
 // If dim 0 is the same in all inputs, it is the number of samples, on which the random numbers of dropout depend.
 //
 // Every step must do the same work: a model with branches that depend on data, or a function that waits for the GPU, such as
-// item() and mean(), can't be recorded. All steps are then eager, and a warning says so once. Steps whose inputs have other
-// shapes than those of the first step are eager too. On the CPU every step is eager. Steps report no metrics to
-// monitor::Registry.
+// item() and mean(), can't be recorded. If the step can't be recorded, all steps are eager, and a warning says so once. Steps
+// whose inputs have other shapes than the inputs of the first step are eager too. On the CPU every step is eager. Steps report
+// no metrics to monitor::Registry.
 template <typename D, typename... Elements>
 class StepGraph {
  public:
@@ -84,7 +84,7 @@ class StepGraph {
     require(options_.eager_steps > 0, "a step is recorded after 1 or more eager ones, not {}", options_.eager_steps);
   }
 
-  // Runs a step. The host waits only if the GPU is two steps behind. The inputs may be changed after it returns.
+  // Runs a step. The host waits only if the GPU is two steps behind. The inputs may be changed after run() returns.
   void run(const Place& place, const Tensor<Elements>&... inputs) {
     recording_.learning_rate = place.learning_rate;
     recording_.samples = rows_of(inputs...);
@@ -96,8 +96,8 @@ class StepGraph {
     }
   }
 
-  // The result of the newest finished step, often the one before the last; nothing before the first step has finished. Does not
-  // wait.
+  // The result of the newest finished step, often of the step before the last; nothing before the first step has finished. Does
+  // not wait.
   std::optional<Result> newest_result() {
     if constexpr (!on_host) {
       for (std::optional<Slot>& slot : slots_) {
@@ -124,7 +124,7 @@ class StepGraph {
   using HostInputs = std::tuple<Tensor<Elements>...>;
   using Inputs = std::tuple<Tensor<Elements, D>...>;
 
-  // Pinned memory for the data that a step moves between the host and the GPU. Steps use two of them in turn.
+  // Pinned memory for the data that a step moves between the host and the GPU. Steps use two slots in turn.
   struct Slot {
     explicit Slot(std::size_t input_bytes)
         : inputs(device::pinned_memory(), input_bytes), numbers(device::pinned_memory(), sizeof(StepNumbers)) {}

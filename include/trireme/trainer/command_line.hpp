@@ -15,8 +15,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace trainer {
 
-// The command line of a program: its own options and those of a run. The default is the value that a variable has when its
-// option is added.
+// The command line of a program, with the program's own options and the options of a run. The default is the value that a
+// variable has when its option is added.
 //
 //   std::int64_t width = 128;
 //   trainer::CommandLine line("Trains a classifier on a table of numbers");
@@ -24,7 +24,7 @@ namespace trainer {
 //   return trainer::launch(argc, argv, line, {.until = Epochs{20}}, train);  // --width 256
 //
 // The command line and --config FILE (TOML: width = 256) accept '-' and '_' between the words of a name. --help lists all
-// options with their defaults, --print-config writes a file that --config reads.
+// options with their defaults; --print-config writes a file that --config reads.
 class CommandLine {
  public:
   explicit CommandLine(const std::string& description = {});
@@ -33,7 +33,7 @@ class CommandLine {
   CommandLine& operator=(const CommandLine&) = delete;
 
   // `value` must live until the options are read. A bool is switched on by --name and off by --no-name; parse_amount reads an
-  // Amount. `differs`: what happens if a resumed run has another value than its checkpoint.
+  // Amount. `differs` applies if a resumed run has another value than its checkpoint.
   void add(const std::string& name, bool& value, const std::string& text, Differs differs = Differs::refused);
   void add(const std::string& name, int& value, const std::string& text, Differs differs = Differs::refused);
   void add(const std::string& name, std::int64_t& value, const std::string& text, Differs differs = Differs::refused);
@@ -45,7 +45,7 @@ class CommandLine {
   void add(const std::string& name, std::string& value, const std::vector<std::string>& choices, const std::string& text,
            Differs differs = Differs::refused);
 
-  // Add the options of a run and those of trireme::launch; trainer::launch() calls both.
+  // The next two add the options of a run and the options of trireme::launch; trainer::launch() calls both.
   void add_run(Options& options);
   void add_launch(BackendKind& backend, LaunchOptions& options);
 
@@ -56,14 +56,14 @@ class CommandLine {
   // Calls `check` after all options are read, to check several options together; `check` throws Error for a mistake.
   void after_parsing(std::function<void()> check);
 
-  // --help lists the options that are added after this call under this heading.
+  // In --help, the options that are added after this call are listed under `heading`.
   void set_group(const std::string& heading);
 
   // Reads the options; throws Error{invalid_argument} for a mistake. Returns the text of --help, --version or --print-config,
-  // which is to be printed instead of training; otherwise an empty text.
+  // which the program prints instead of training. Otherwise returns an empty text.
   std::string parse(int argc, const char* const* argv);
 
-  std::string configuration() const;          // the given options as a file for --config: the output of --print-config
+  std::string configuration() const;          // the given options as a file for --config, as --print-config prints it
   bool given(const std::string& name) const;  // whether the command line or the file has this option
   const std::string& program() const;         // the file name of the program, from argv[0]
 

@@ -73,7 +73,7 @@ inline constexpr bool is_mean = std::same_as<R, Mean> || requires(const R& resul
 template <std::size_t count>
 inline constexpr bool is_mean<std::array<Mean, count>> = true;
 
-// Adds up f(batch) over this rank's batches, each copied to the device D of the model.
+// Adds up f(batch) over this rank's batches. Each batch is copied to D, the device of the model.
 template <typename D, typename Batches, typename F>
 auto means_of(const Batches& batches, const F& f) {
   const auto of = [&f](const auto& batch) { return f(data::brought_to<D>(batch)); };

@@ -13,7 +13,7 @@ namespace trireme TRIREME_EXPORT {
 namespace trainer {
 
 struct FitOptions {
-  // Returns how good the model is, for example by Run::evaluate; the value of rank 0 counts. inf and nan are never an
+  // Returns the quality of the model, for example from Run::evaluate; only the value of rank 0 counts. inf and nan are never an
   // improvement. Empty: no validation.
   std::function<double()> validate = {};
   Place validate_every = Epochs{1};      // and after the last step
@@ -33,12 +33,12 @@ enum class FitEnd : std::uint8_t {
 struct FitReport {
   FitEnd end = FitEnd::finished;
   std::optional<double> best = {};  // the best validation; nothing if none was finite
-  std::int64_t best_step = 0;       // the number of steps before it
+  std::int64_t best_step = 0;       // the number of steps before the best validation
   std::optional<double> last = {};  // the last validation, if there was one
 };
 
-// Validates a model during a run, keeps its best values and stops the run by FitOptions::patience. Its state is a part of the
-// run's checkpoints.
+// Validates a model during a run, keeps its best values and stops the run by FitOptions::patience. Checkpoints of the run hold
+// the state of the validations.
 class Validations {
  public:
   // Construct it before the run's loop.
@@ -59,7 +59,8 @@ class Validations {
 //
 //   trainer::fit(run, net, optimizer, rows, {.validate = [&] { return run.evaluate(net, test); }, .patience = 3});
 //
-// The model has loss(output, batch), where output is the result of forward(batch). fit() adds it to the run, see Run::add.
+// The model has loss(output, batch), where output is the result of forward(batch). fit() adds the model to the run, see
+// Run::add.
 template <typename Net, typename Loader>
 FitReport fit(Run& run, Net& model, optim::AnyOptimizer& optimizer, const Loader& loader, const FitOptions& options = {}) {
   data::require_batch_loader<Loader>();

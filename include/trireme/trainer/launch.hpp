@@ -10,9 +10,9 @@
 namespace trireme TRIREME_EXPORT {
 namespace trainer {
 
-// The main function of a training program: reads the command line, which overrides the defaults, starts the ranks, and calls
-// train(run) on each. Handles signals, uses the terminal and standard output, and returns the exit code (core/exit_code.hpp). A
-// mistake on the command line is printed once, however many ranks there are.
+// The main function of a training program. It reads the command line, which overrides the defaults; then it starts the ranks
+// and calls train(run) on each rank. It handles signals, uses the terminal and standard output, and returns the exit code
+// (core/exit_code.hpp). A mistake on the command line is printed once, for any number of ranks.
 //
 //   int main(int argc, char** argv) {
 //     return trainer::launch(argc, argv, {.until = Epochs{20}, .checkpoints = {.directory = "run"}}, train);

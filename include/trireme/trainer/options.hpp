@@ -16,17 +16,17 @@
 namespace trireme TRIREME_EXPORT {
 namespace trainer {
 
-// What a run uses of its process: by default nothing, for a program that trains inside another one.
+// Which parts of the process a run uses. The default is none, for a program that trains inside another one.
 struct ProcessUse {
-  // With checkpoints the first SIGINT, SIGTERM, SIGUSR1, SIGHUP, or SIGPIPE sent by another process, makes the run save and
-  // stop after the step; a second SIGINT or SIGTERM ends the process at once. Output to a closed pipe is lost and does not end
-  // the process. A signal that was ignored when the process began stays ignored.
+  // If the run saves checkpoints, the first SIGINT, SIGTERM, SIGUSR1 or SIGHUP, or a SIGPIPE from another process, makes the
+  // run save and stop after the step; a second SIGINT or SIGTERM ends the process at once. Output to a closed pipe is lost and
+  // does not end the process. A signal that was ignored when the process began stays ignored.
   bool signals = false;
   bool terminal = false;         // progress on standard output, see monitor::terminal
   bool standard_output = false;  // the run prints its lines there; otherwise they go to the log
 };
 
-// What happens if a setting differs from that in the checkpoint from which a run resumes.
+// What happens if a setting of a resumed run differs from its value in the checkpoint.
 enum class Differs : std::uint8_t {
   refused,  // an Error names both values
   told,     // a printed line names both values
@@ -36,20 +36,20 @@ enum class Differs : std::uint8_t {
 // Where the models of a program compute.
 struct DeviceOptions {
   std::string device = "cpu";             // or "cuda": each rank on an NVIDIA GPU
-  StartUp start_up = StartUp::automatic;  // with "cuda": what started the processes
-  double memory_fraction = 1;             // the share of its GPU's memory that a rank may use
+  StartUp start_up = StartUp::automatic;  // with "cuda": the launcher of the processes
+  double memory_fraction = 1;             // the share of a GPU's memory that its rank may use
   bool allow_tf32 = false;                // products of float32 round their operands to TF32
 };
 
 struct Options {
-  Amount until = Epochs{1};           // how long the run lasts; Seconds count the time in its loop, over all starts
-  std::int64_t batch_size = 32;       // samples of a step, all ranks together
+  Amount until = Epochs{1};           // how long the run lasts; Seconds count the time in the run's loop, over all starts
+  std::int64_t batch_size = 32;       // samples of a step, over all ranks
   std::int64_t micro_batch_size = 0;  // samples that a rank computes at once; 0: all of its share
   std::uint64_t seed = 1;             // of initial values, the order of the data, and the random numbers of steps
 
-  // The rate of each step. Empty: it rises over `warmup` steps to `base_learning_rate` (not given: the optimizer's own rate),
-  // then falls by half a cosine to `minimum_learning_rate_ratio` times this rate at the end of the run. If `until` is Seconds,
-  // the end is not known and the rate stays constant after `warmup`.
+  // The rate of each step. Empty: the rate rises over `warmup` steps to `base_learning_rate` (not given: the optimizer's own
+  // rate), then falls by half a cosine to `minimum_learning_rate_ratio` times this rate at the end of the run. If `until` is
+  // Seconds, the end is not known and the rate stays constant after `warmup`.
   optim::LearningRate learning_rate = {};
   std::optional<double> base_learning_rate = {};  // above 0; only if the run trains one model
   std::int64_t warmup = 0;                        // steps; at most as many as the run has
@@ -66,7 +66,8 @@ struct Options {
   // variable TRIREME_RESUME has precedence.
   std::string resume = "auto";
 
-  // Lets a run resume from a checkpoint of a run on other data, and prints a line; if false, other data are an Error.
+  // If true, a run whose data differ from the data of its checkpoint resumes and prints a line about it; if false, it throws
+  // Error.
   bool allow_other_data = false;
 
   MeshOptions mesh = {};           // the sizes of the data, pipeline, tensor and expert axes
@@ -80,8 +81,8 @@ struct Options {
   std::string metrics = {};
   ProcessUse process = {};
 
-  // The command that repeats the run, and its options as a file for --config. They are written to runs.jsonl and options.toml
-  // in the folder of the checkpoints. launch() sets both.
+  // The command that repeats the run, and the options of the run as a file for --config. Both are written to runs.jsonl and
+  // options.toml in the folder of the checkpoints. launch() sets both.
   std::string command = {};
   std::string configuration = {};
 };

@@ -38,17 +38,17 @@ namespace trainer {
 template <typename Loader>
 class StepRange;
 
-// What a callback sees of a step: the same on all ranks.
+// A finished step as callbacks see it; the same on all ranks.
 struct StepReport {
   std::int64_t step = 0;                   // its number, from 0 on
   std::optional<std::int64_t> steps = {};  // of the whole run, if known
   double loss = 0;                         // the mean over the counted targets of all ranks; 0 in a run without a model
   double gradient_norm = 0;                // before clipping
-  double target_weight = 0;                // the counted targets
+  double target_weight = 0;                // the sum of the weights of the counted targets
   bool is_finite = true;                   // otherwise the step was skipped
 };
 
-// What a loop needs to know of its loader, see data::BatchLoader.
+// The properties of a loader that the training loop uses, see data::BatchLoader.
 struct LoaderShape {
   std::int64_t batch_size = 0;         // of all ranks together
   std::int64_t num_micro_batches = 0;  // of a step, on this rank
@@ -56,10 +56,10 @@ struct LoaderShape {
   std::int64_t tokens_per_sample = 0;                                // 0: it reads no tokens
   std::function<std::int64_t(std::int64_t steps)> samples_of_steps;  // of all ranks together
   std::function<std::int64_t(std::int64_t samples)> steps_of_samples;
-  std::function<std::string()> content = {};  // describes the data that it reads; empty: the loader can't
+  std::function<std::string()> content = {};  // describes the loader's data; empty: the loader can't
 };
 
-// A training run: its ranks and where they lie on the mesh, its place in the data, checkpoints, metrics and signals.
+// A training run. It holds the ranks and their places on the mesh, the place in the data, checkpoints, metrics and signals.
 //
 //   void train(trainer::Run& run) {
 //     Net net(run.context());
@@ -73,8 +73,8 @@ struct LoaderShape {
 //     }
 //   }
 //
-// All ranks call its functions in the same order. A loop left by `break` saves no last checkpoint; one ended by stop() does.
-// A run handles signals and writes to standard output only if Options::process says so; launch() sets this.
+// All ranks call the functions of a run in the same order. A loop left by `break` saves no last checkpoint; a loop ended by
+// stop() saves one. A run handles signals and writes to standard output only if Options::process says so; launch() sets this.
 class Run {
  public:
   // Collective. Looks for the checkpoint to resume from, and opens the file of metrics.
@@ -93,35 +93,36 @@ class Run {
   // The options to construct loaders with: this rank's share of the batches, and the seed.
   data::BatchOptions batch() const;
 
-  // Trains the model in this run: keeps its values equal on all ranks and saves it, with its optimizer, in checkpoints. A model
-  // without values is initialised; loaded values stay. With several models each needs a prefix for its names in checkpoints and
-  // metrics, such as "generator."; run.steps() yields the steps of the first one. Collective.
+  // Trains the model in this run: keeps the model's values equal on all ranks and saves the model and its optimizer in
+  // checkpoints. A model without values is initialised; loaded values stay. With several models, each model needs a prefix for
+  // its names in checkpoints and metrics, such as "generator."; run.steps() yields the steps of the first model. Collective.
   template <typename P, typename D>
   void add(nn::Module<P, D>& model, optim::AnyOptimizer& optimizer, const std::string& prefix = {}) {
     if (!model.store().has_values()) model.initialize();
     add_model(model, &optimizer, prefix);
   }
 
-  // Adds a model that only evaluates or generates: it loads its own values from a checkpoint and nothing else.
+  // Adds a model that is only evaluated or only generates. From a checkpoint, only the model's values are loaded.
   template <typename P, typename D>
   void add(nn::Module<P, D>& model, const std::string& prefix = {}) {
     if (!model.store().has_values()) model.initialize();
     add_model(model, nullptr, prefix);
   }
 
-  // Keeps more in checkpoints: add_to(state) is called whenever one is saved or loaded.
+  // Keeps further state in checkpoints: add_to(state) is called whenever a checkpoint is saved or loaded.
   void keep(std::function<void(State&)> add_to);
 
   // Keeps a setting of the program in checkpoints. `absent`: the value to assume for a checkpoint that lacks the setting, such
-  // as one older than it; without it, a checkpoint that lacks the setting counts as different. The value is the same on all
-  // ranks. Collective.
+  // as one from before the program had it; without `absent`, such a checkpoint counts as different. The value is the same on
+  // all ranks. Collective.
   void describe(const std::string& name, const std::string& value, Differs differs = Differs::refused,
                 const std::optional<std::string>& absent = {});
 
-  // Names a file or folder that the run reads, if its loader does not know all of them. Checkpoints keep a digest of the
-  // content: "data_content" for the first call, "data_content_2" for the next, and so on. A run resumes only with the same
-  // content, or with Options::allow_other_data. Without a call, "data_content" is the content() of the loader of steps(), which
-  // the library's loaders of tables, images and tokens have. The samples_per_epoch() of every loader are kept too. Collective.
+  // Names a file or folder that the run reads. This is needed if the loader does not know all files of its data. Checkpoints
+  // keep a digest of the content: "data_content" for the first call, "data_content_2" for the next, and so on. A run resumes
+  // only with the same content, or with Options::allow_other_data. Without a call, "data_content" is the content() of the
+  // loader given to steps(); the library's loaders of tables, images and tokens have this function. Checkpoints also keep the
+  // samples_per_epoch() of every loader. Collective.
   void describe_data(const Location& path);
 
   // Loads the checkpoint to resume from, if there is one. steps() and evaluate() call it. Collective.
@@ -136,22 +137,23 @@ class Run {
   template <typename Loader>
   void steps(const Loader&& loader) = delete;  // the loader would be destroyed before the first step
 
-  // Begins the current step of another model of the run: inside the loss of the first model, or after its step.
+  // Begins the current step of another model of the run. Call it inside the loss of the first model, or after the first model's
+  // step.
   parallel::Step begin(Model& model, int micro_batches = 1);
-  // The learning rate of this step, clipping, and what happens if the loss or a gradient is not finite.
+  // The learning rate of this step, the clipping, and the policy for a loss or gradient that is not finite.
   optim::UpdateOptions update_options(const optim::AnyOptimizer& optimizer) const;
 
   std::int64_t done() const;  // finished steps over all starts; after step.update() this includes the current one
-  std::optional<std::int64_t> total_steps() const;  // known once steps() was called; nothing if Options::until is Seconds
+  std::optional<std::int64_t> total_steps() const;  // known after steps() was called; nothing if Options::until is Seconds
 
-  // True when another `every` (steps, samples, tokens or epochs) is complete, counted from the run's first step, and after its
-  // last step: due(Steps{5}) after every fifth step, due(Epochs{1}) at the end of each epoch. Call it in the loop, after
-  // step.update().
+  // True at the end of each period of `every` (steps, samples, tokens or epochs), counted from the run's first step, and after
+  // the run's last step. due(Steps{5}) is true after every fifth step, due(Epochs{1}) at the end of each epoch. Call it in the
+  // loop, after step.update().
   bool due(const Place& every) const;
 
-  // Calls f(output, batch), or f(batch), on all samples, divided among the ranks, and averages the results. Runs without a tape
-  // and in evaluation mode; neither the place in the data nor random numbers change. f returns a Mean, a Loss, or a std::array
-  // of Means:
+  // Calls f(output, batch), or f(batch), on all samples, which the ranks share, and averages the results. Runs without a tape
+  // and in evaluation mode; the run's place in the data and its random numbers don't change. f returns a Mean, a Loss, or a
+  // std::array of Means:
   //
   //   run.evaluate(net, test, [](const auto& y, const auto& batch) { return accuracy(y, batch.labels); })
   //
@@ -199,17 +201,18 @@ class Run {
   // Adds a sink for metrics. Only rank 0 keeps it; the other ranks destroy it.
   void add_sink(std::unique_ptr<monitor::Sink> sink);
 
-  // Calls the callback after each step, on all ranks. Requests that it puts into its second argument are carried out by all
-  // ranks after the next step. The callback must not call a collective (Error); an exception that it throws ends the job.
+  // Calls the callback after each step, on all ranks. Requests that the callback puts into its second argument are carried out
+  // by all ranks after the next step. A collective in the callback throws Error; an exception that the callback throws ends the
+  // job.
   void after_step(std::function<void(const StepReport&, StepRequests&)> callback);
 
-  // Ends the loop after this step, with a checkpoint. All ranks call it in the same step. To stop from a single rank, call
-  // ask({.stop = true}) there: it stops all ranks after the next step.
+  // Ends the loop after this step and saves a checkpoint. All ranks call it in the same step. To stop from a single rank, call
+  // ask({.stop = true}) there: this stops all ranks after the next step.
   void stop();
   void ask(const StepRequests& requests);
   bool stopped() const;  // by stop(), ask() or a signal
 
-  const std::map<std::string, std::string>& settings() const;  // as its checkpoints keep them
+  const std::map<std::string, std::string>& settings() const;  // as the run's checkpoints keep them
 
  private:
   friend class StepOwner;
@@ -244,7 +247,7 @@ class Run {
   std::unique_ptr<Impl> impl_;
 };
 
-// The steps that are left of a run.
+// The remaining steps of a run.
 template <typename Loader>
 class StepRange {
  public:

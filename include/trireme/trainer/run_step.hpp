@@ -26,7 +26,7 @@ class StepOwner {
  public:
   // Begins the next step; nothing if the run trains no model.
   std::optional<parallel::Step> begin();
-  // Adds this rank's requests to the step, once, and calls step.finish().
+  // Adds this rank's requests to the step (only once) and calls step.finish().
   const StepSummary& finish(parallel::Step& step);
   // Calls finish(), then updates with the given options; null: with the run's learning rate and clipping.
   bool update(parallel::Step& step, optim::AnyOptimizer& optimizer, const optim::UpdateOptions* options);

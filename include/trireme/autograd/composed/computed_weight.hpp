@@ -15,7 +15,7 @@
 // Weights that are computed from parameters: weight norm and spectral norm.
 namespace trireme TRIREME_EXPORT {
 
-// Makes the weight operand of linear() and conv2d() from a float weight: the value is rounded to T for the product, the
+// Makes the weight operand of linear() and conv2d() from a float weight: the value is rounded to T for the product, and the
 // gradient is float. With T = float or double it returns the weight itself.
 //
 //   conv2d(x, computed_weight<T>(weight_norm(v.master(), g.master())), bias.master());

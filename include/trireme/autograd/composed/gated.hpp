@@ -23,7 +23,7 @@ Variable<T, D> glu(const Variable<T, D>& x, int dim = -1) {
   return gated_activation(ops::Activation::sigmoid, narrow(x, place, half, half), narrow(x, place, 0, half));
 }
 
-// silu(gate) * x, gelu_erf(gate) * x, relu(gate) * x; gate and x have equal shapes.
+// The next three return silu(gate) * x, gelu_erf(gate) * x and relu(gate) * x. gate and x have equal shapes.
 template <typename T, typename D>
 Variable<T, D> swiglu(const Variable<T, D>& gate, const Variable<T, D>& x) {
   return gated_activation(ops::Activation::silu, gate, x);

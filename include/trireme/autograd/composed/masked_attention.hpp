@@ -15,8 +15,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Which keys a query sees, and a bias on their scores. A query sees a key if every member that is set allows it. bias and mask
-// are broadcast to [batch, heads, queries, keys].
+// The keys that a query sees, and a bias on their scores. A query sees a key if every member that is set allows it. bias and
+// mask are broadcast to [batch, heads, queries, keys].
 template <typename T, typename D = Cpu>
 struct AttentionMask {
   Variable<Accumulate<T>, D> bias = {};           // added before the softmax, with a gradient; may be undefined
@@ -75,7 +75,8 @@ Variable<A, D> drop_shares(const Variable<A, D>& shares, const MaskedAttentionOp
 // k[batch, kv_heads, keys, size], v[batch, kv_heads, keys, value_size] -> [batch, heads, queries, value_size]. Each heads /
 // kv_heads neighbouring heads share keys and values. A query that sees no key gets zeros. A query whose scores are all
 // -infinity because of its bias or its products gets NaN, where PyTorch returns zeros in some cases. masked_attention() holds
-// whole matrices of queries x keys; where scaled_dot_product_attention() supports what you need, it is several times as fast.
+// whole matrices of queries x keys; scaled_dot_product_attention() is several times as fast, but supports fewer masks and no
+// bias or dropout.
 template <typename T, typename D>
 Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k, const Variable<T, D>& v,
                                 const AttentionMask<T, D>& mask = {}, const MaskedAttentionOptions& options = {}) {

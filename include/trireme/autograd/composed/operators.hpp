@@ -15,9 +15,9 @@
 //   const Value gated = (1 - z) * n + z * h;
 //
 // Shapes are broadcast (ops/pointwise/broadcast.hpp): [8, 256, 384] * [384] repeats the second operand. A Variable and a Tensor
-// of its type give a Variable. A Variable of float and one of bfloat16 or float16 give float: the half type is cast. So in
-// mixed precision a Stream and a Value give a Stream. A number is rounded to float, but stays double with a Variable of double;
-// x / number multiplies by 1 / number. Tensors have operators of their own (ops/pointwise/operators.hpp).
+// of its type give a Variable. A Variable of float and a Variable of bfloat16 or float16 give float: the half type is cast. So
+// in mixed precision a Stream and a Value give a Stream. A number is rounded to float, but stays double with a Variable of
+// double; x / number multiplies by 1 / number. Tensors have operators of their own (ops/pointwise/operators.hpp).
 //
 // C++ does not say whether `f(x) + g(x)` computes f(x) or g(x) first. If both read the same x of a half type, the last bits of
 // x's gradient depend on this order, since the gradient is rounded after each contribution. Compute f(x) and g(x) in separate

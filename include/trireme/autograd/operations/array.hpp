@@ -11,8 +11,8 @@
 #include "trireme/ops/array/array.hpp"
 #include "trireme/ops/base/extent2d.hpp"
 
-// The functions of ops/array/array.hpp on Variables, with the same arguments and results; where a result there is a view, it is
-// a view here too. T: float, double, bfloat16, float16.
+// The functions of ops/array/array.hpp on Variables, with the same arguments and results. The same functions return views. T:
+// float, double, bfloat16, float16.
 namespace trireme TRIREME_EXPORT {
 namespace detail {
 

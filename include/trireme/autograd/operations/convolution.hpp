@@ -4,7 +4,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/ops/convolution/convolution.hpp"
 
-// Images are [batch, height, width, channels]; options and the sizes of results as in ops/convolution/convolution.hpp.
+// Images are [batch, height, width, channels]; options and the sizes of results are as in ops/convolution/convolution.hpp.
 namespace trireme TRIREME_EXPORT {
 
 // x[..., in], weight[out, in / groups, kernel_height, kernel_width] -> [..., out]; bias[out] may be undefined.

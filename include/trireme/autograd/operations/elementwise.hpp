@@ -8,8 +8,8 @@
 #include "trireme/ops/elementwise/elementwise.hpp"
 #include "trireme/ops/elementwise/rotary.hpp"
 
-// Operations on Variables, element by element: forward now, backward on the current tape. An operand that is undefined is an
-// error. T: float, double, bfloat16, float16. The functions of pointwise.hpp take Tensors too.
+// Operations on Variables, element by element. They run forward at once and record backward on the current tape. An operand
+// that is undefined is an error. T: float, double, bfloat16, float16. The functions of pointwise.hpp take Tensors too.
 namespace trireme TRIREME_EXPORT {
 
 // Casts x between float and another element type; returns x if it has the type already.
@@ -72,15 +72,15 @@ TRIREME_EXPORT Variable<T, D> softplus(const Variable<T, D>& x, const ops::Softp
 // How dim 0 of a variable relates to the samples of the tape's micro-batch.
 struct DropoutRows {
   std::int64_t per_sample = 0;  // rows of one sample; 0: the micro-batch's rows / TapeOptions::samples
-  std::int64_t first = 0;       // rows of the micro-batch before those of the variable
-  std::int64_t all = 0;         // rows of the micro-batch; 0: those of the variable
+  std::int64_t first = 0;       // rows of the micro-batch before the variable's rows
+  std::int64_t all = 0;         // rows of the micro-batch; 0: the variable's rows
 };
 
 // Dim 0 of x holds one sample after the other, each with the same number of rows (channels, patches, windows). Which elements
 // are dropped depends on (the tape's seed and step, `stream`, the number of earlier calls of the stream in the micro-batch, the
-// sample, and the element's place in it), never on how samples are spread over ranks. A tape without TapeOptions is an error,
-// and so is one without TapeOptions::samples, unless its first_sample is 0. Without a tape it returns x: evaluation drops
-// nothing.
+// sample, and the element's place in it), never on how samples are spread over ranks. A tape without TapeOptions is an error.
+// TapeOptions without `samples` are an error too, unless first_sample is 0. Without a tape, as in evaluation, dropout() returns
+// x.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream,
                                       const DropoutRows& rows = {});

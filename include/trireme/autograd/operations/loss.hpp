@@ -16,8 +16,8 @@
 #include "trireme/ops/update/step.hpp"
 #include "trireme/tensor/scalar.hpp"
 
-// Losses of Variables: sums over the targets that count, with the number of these targets. The loss of bfloat16 and float16 is
-// float.
+// Losses of Variables. Each is a sum over the targets that count, with the number of these targets. The loss of bfloat16 and
+// float16 is float.
 namespace trireme TRIREME_EXPORT {
 
 // A loss that add_loss() has put on a tape.
@@ -49,9 +49,9 @@ class AddedLossOf final : public AddedLoss {
   bool has_begun_ = false;
 };
 
-// Adds an auxiliary loss, such as one that balances experts: `sum`, of one element, is added to the Loss::sum of this
-// micro-batch. Any layer in any stage of a pipeline may call it. Multiply a mean over targets by the number of targets first.
-// All ranks of a tensor axis must add the same loss. Without a tape, as in evaluation, it does nothing.
+// Adds an auxiliary loss, such as one that balances experts: `sum` (one element) is added to the Loss::sum of this micro-batch.
+// Any layer in any stage of a pipeline may call it. Multiply a mean over targets by the number of targets first. All ranks of a
+// tensor axis must add the same loss. Without a tape, as in evaluation, it does nothing.
 template <typename T, typename D>
 void add_loss(const Variable<T, D>& sum) {
   require(sum.value().defined() && sum.shape().numel() == 1, "add_loss() takes one element, not {}",
@@ -65,7 +65,7 @@ void add_loss(const Variable<T, D>& sum) {
 template <typename T, typename D = Cpu>
 struct Loss {
   Variable<T, D> sum;                    // over counted targets
-  Scalar<double, D> target_weight = {};  // targets that count, each by the weight of its class
+  Scalar<double, D> target_weight = {};  // the sum of the class weights of the targets that count
   std::int64_t nominal_targets = 0;      // all targets, the ignored ones too: the same in every micro-batch of a step
   Scalar<double, D> scale = 1.0;         // factor on the gradients, see amp::GradScaler
 
@@ -75,8 +75,8 @@ struct Loss {
     return targets == 0 ? 0.0 : static_cast<double>(sum.value().item()) / targets;
   }
 
-  // Computes gradients of scale * sum / nominal_targets, where sum includes what add_loss() added. The optimizer step
-  // multiplies them by nominal_targets / target_weight of the whole step.
+  // Computes gradients of scale * sum / nominal_targets, where sum includes the losses that add_loss() added. The optimizer
+  // step multiplies them by nominal_targets / target_weight of the whole step.
   void backward() const {
     if (Tape* tape = Tape::current()) begin_added(*tape);
     sum.backward(upstream(sum.shape()));
@@ -129,8 +129,8 @@ Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
   return {.sum = add(a.sum, b.sum), .target_weight = a.target_weight, .nominal_targets = a.nominal_targets, .scale = a.scale};
 }
 
-// Adds `value`, of one element, such as a penalty, to the mean of `loss`. If ranks or micro-batches have different values,
-// their mean over the targets is added. If the numbers of targets are on a GPU, the host waits for them.
+// Adds `value` (one element, such as a penalty) to the mean of `loss`. If ranks or micro-batches have different values, their
+// mean over the targets is added. If the numbers of targets are on a GPU, the host waits for them.
 template <typename T, typename D, typename V>
 requires std::same_as<Accumulate<V>, T> Loss<T, D> add(const Loss<T, D>& loss, const Variable<V, D>& value) {
   require_operands("add", loss.sum, value);
@@ -198,8 +198,8 @@ template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> kl_divergence(const Variable<T, D>& log_probabilities,
                                                     const Tensor<Accumulate<T>, D>& target, bool log_target = false);
 
-// temperature^2 * KL(softmax(teacher / temperature) || softmax(student / temperature)), logits over the last dim
-// (Hinton, Vinyals, Dean 2015, arXiv 1503.02531).
+// temperature^2 * KL(softmax(teacher / temperature) || softmax(student / temperature)) over the last dim of the logits (Hinton,
+// Vinyals, Dean 2015, arXiv 1503.02531).
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> distillation_loss(const Variable<T, D>& student, const Tensor<T, D>& teacher,
                                                         double temperature);

@@ -17,7 +17,8 @@
 //
 // Forward is one pass over the elements, backward is one more for the gradients of all operands. Backward computes the
 // expression again, so only the operands are kept. Operands are broadcast and have one element type; some may be Tensors, which
-// are constants. ops/pointwise/map.hpp says what an expression may contain, and how it becomes vector code or runs on a GPU.
+// are constants. ops/pointwise/map.hpp explains which functions an expression may contain, and how it becomes vector code or
+// runs on a GPU.
 namespace trireme TRIREME_EXPORT {
 namespace detail {
 

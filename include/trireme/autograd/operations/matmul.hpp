@@ -69,7 +69,7 @@ TRIREME_EXPORT Variable<T, D> add_low_rank(const Variable<T, D>& y, const Variab
                                            const Variable<T, D, Accumulate<T>>& b, const std::vector<LowRankColumns>& columns,
                                            double scale);
 
-// Where the scale of an operand of an 8-bit product comes from: Micikevicius et al. 2022, arXiv 2209.05433.
+// Where the scale of an operand of an 8-bit product comes from (Micikevicius et al. 2022, arXiv 2209.05433).
 enum class Float8Scaling : std::uint8_t {
   none,     // no 8-bit product
   current,  // from the operand's largest element; takes one more pass over the operand
@@ -78,10 +78,10 @@ enum class Float8Scaling : std::uint8_t {
 
 Float8Scaling float8_scaling_named(std::string_view name);  // the names above; another name is an error
 
-// What delayed scaling keeps of earlier calls: the largest magnitudes of each operand [length], the newest first.
+// The state of delayed scaling: the largest magnitudes of each operand in earlier calls [length], the newest first.
 template <typename D = Cpu>
 struct Float8History {
-  Tensor<float, D> x;  // if undefined, like the others: current scaling
+  Tensor<float, D> x;  // if this and the others are undefined: current scaling
   Tensor<float, D> weight;
   Tensor<float, D> dy;
   bool update = true;  // false: the call does not change them

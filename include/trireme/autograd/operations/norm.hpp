@@ -24,7 +24,7 @@ requires(!std::same_as<T, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> layer_no
                                                                                    const Variable<Accumulate<T>, D>& bias,
                                                                                    double epsilon, int dims = 1);
 
-// {x + residual, layer_norm(x + residual)} in one pass.
+// Returns {x + residual, layer_norm(x + residual)} in one pass.
 template <typename T, typename D>
 TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_layer_norm(
     const Variable<Accumulate<T>, D>& x, const Variable<T, D>& residual, const Variable<Accumulate<T>, D>& weight,
@@ -59,8 +59,8 @@ struct BatchNormArguments {
   Axis axis = {};         // normalises over the batch of all its ranks; they may have different numbers of rows, or none
 };
 
-// x [..., channels] normalised over all rows: (x - mean) / sqrt(variance + epsilon) * weight + bias. weight and bias [channels]
-// may be undefined, and in training so may the running statistics. Training on fewer than two rows is an error.
+// Normalises x [..., channels] over all rows: (x - mean) / sqrt(variance + epsilon) * weight + bias. weight and bias [channels]
+// may be undefined; in training the running statistics may be undefined too. Training on fewer than two rows is an error.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> batch_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                          const Variable<Accumulate<T>, D>& bias,
@@ -82,7 +82,7 @@ TRIREME_EXPORT Variable<T, D> batch_norm_add_relu(const Variable<T, D>& x, const
                                                   const RunningStatistics<Accumulate<T>, D>& running,
                                                   const BatchNormArguments& options = {});
 
-// x [batch, ..., channels], each sample normalised over each of `groups` equal parts of the channels. The result does not
+// Normalises each sample of x [batch, ..., channels] over each of `groups` equal parts of the channels. The result does not
 // depend on the batch: training and evaluation give the same result, and so does any division of the batch.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,

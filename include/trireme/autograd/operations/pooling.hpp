@@ -4,7 +4,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/ops/pooling/pooling.hpp"
 
-// Images are [batch, height, width, channels]; options and the sizes of results as in ops/pooling/pooling.hpp.
+// Images are [batch, height, width, channels]; options and the sizes of results are as in ops/pooling/pooling.hpp.
 namespace trireme TRIREME_EXPORT {
 
 // x[batch, height, width, channels] -> [batch, y_height, y_width, channels].

@@ -26,7 +26,7 @@ struct RecurrentResult {
 };
 
 // One layer: x [batch, time, in], h0 and c0 [directions, batch, hidden] (c0 undefined for a GRU), one or two directions.
-// lengths [batch] as in ops::RecurrentForward: the results are those of torch's packed sequences.
+// lengths [batch] as in ops::RecurrentForward; results are as for torch's packed sequences.
 template <typename T, typename D>
 TRIREME_EXPORT RecurrentResult<T, D> recurrent_layer(ops::RecurrentCell cell, const Variable<T, D>& x, const Variable<T, D>& h0,
                                                      const Variable<T, D>& c0,

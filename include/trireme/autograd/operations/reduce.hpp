@@ -14,7 +14,7 @@ TRIREME_EXPORT Variable<T, D> sum(const Variable<T, D>& x, const Dims& dims = {}
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> mean(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 
-// Its gradient is also correct where elements are 0.
+// The gradient is also correct where elements are 0.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> prod(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 

@@ -38,7 +38,7 @@ TRIREME_EXPORT Indexed<Variable<T, D>, D> topk(const Variable<T, D>& x, std::int
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> cumsum(const Variable<T, D>& x, int dim);
 
-// Its gradient is also correct where elements are 0.
+// The gradient is also correct where elements are 0.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> cumprod(const Variable<T, D>& x, int dim);
 

@@ -15,7 +15,7 @@ namespace trireme TRIREME_EXPORT {
 class PlaneParts {
  public:
   PlaneParts() = default;
-  // elements: the range of each, by index. Ranges beyond the block get no part.
+  // elements: the range of each part, by index. Ranges beyond the block get no part.
   PlaneParts(const std::shared_ptr<device::Storage>& block, std::span<const Range> elements, std::size_t element_bytes);
 
   bool has(int index) const {

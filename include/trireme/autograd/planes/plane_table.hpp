@@ -23,8 +23,8 @@ namespace trireme TRIREME_EXPORT {
 // The elements of the store that a plane covers, with one number for each.
 enum class Extent : std::uint8_t {
   all,        // of all parameters that lie here
-  trainable,  // of those that have gradients
-  shard,      // of what this rank updates: the ranges of the store's Shard; without a Shard, the same as trainable
+  trainable,  // of the parameters that have gradients
+  shard,      // of the elements that this rank updates: the ranges of the store's Shard; without a Shard, as trainable
 };
 
 // The memory in which a plane lies while it is not visited.
@@ -138,7 +138,7 @@ class PlaneTable {
   void require_same_shard(const Entry& entry) const;
   const PlaneDevice& device_at(const Entry& entry) const;
   std::int64_t numel_of(const Entry& entry) const;
-  const Held* held(const Range& range) const;  // the one that holds the whole range, or null
+  const Held* held(const Range& range) const;  // the one that contains the whole range, or null
 
   const PlaneDevice* device_;
   std::deque<Entry> entries_;  // by number

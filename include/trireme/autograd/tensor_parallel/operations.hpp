@@ -12,7 +12,7 @@
 // complete when it returns. The axis must outlive the tape.
 namespace trireme TRIREME_EXPORT {
 
-// This rank's part of `count` things: contiguous, in rank order, as even as can be.
+// This rank's part of `count` things: contiguous, in rank order, as even as possible.
 Range even_part(std::int64_t count, const Collectives& axis);
 
 // Whether the ranks can divide the rows evenly: each part must begin where the part of a collective begins, at a multiple of 16
@@ -48,7 +48,8 @@ TRIREME_EXPORT Loss<Accumulate<T>, D> vocab_parallel_cross_entropy(const Variabl
                                                                    std::int64_t first_class, std::int64_t classes,
                                                                    const Collectives& axis);
 
-// Returns x and sums its gradient over the ranks. For a value that all ranks hold, and each uses for its own part of the work.
+// Returns x and sums its gradient over the ranks. For a value that all ranks hold and that each rank uses for its own part of
+// the work.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> sum_gradient(const Variable<T, D>& x, const Collectives& axis);
 

@@ -15,13 +15,13 @@ namespace trireme TRIREME_EXPORT {
 
 class Group;
 namespace comm {
-class Backend;  // what a backend implements; src/comm only
+class Backend;  // the interface of backends; for src/comm only
 std::shared_ptr<Backend> backend_of(const Group& group);
 }  // namespace comm
 
 // Ranks that call collectives together. Copies refer to the same group. If the ranks' calls differ, every rank throws an
 // Error{rank_mismatch} that names the ranks and the operations. A collective that makes no progress until the deadline throws
-// Error{timeout}. If a rank fails or leaves, the others throw Error{peer_failed} with its message.
+// Error{timeout}. If a rank fails or leaves, the other ranks throw Error{peer_failed} with that rank's message.
 class Group final : public Collectives {
  public:
   explicit Group(std::shared_ptr<comm::Backend> backend);

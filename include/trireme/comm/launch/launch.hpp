@@ -38,9 +38,9 @@ struct LaunchOptions {
   GpuCollectives gpu_collectives = GpuCollectives::automatic;  // nccl backend
 };
 
-// Runs `main` once on every rank with the world group and returns this process's exit code: the largest one of its ranks. A
-// rank that throws makes all other ranks throw Error{peer_failed} at their next wait; the first error is printed once, and the
-// exit code is exit_code_of(code) for an Error (core/exit_code.hpp), 4 for std::bad_alloc, else 1.
+// Runs `main` once on every rank with the world group and returns this process's exit code, which is the largest exit code of
+// its ranks. A rank that throws makes all other ranks throw Error{peer_failed} at their next wait; the first error is printed
+// once, and the exit code is exit_code_of(code) for an Error (core/exit_code.hpp), 4 for std::bad_alloc, else 1.
 int launch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main);
 
 BackendKind parse_backend(std::string_view name);    // "thread", "mpi" or "nccl"

@@ -7,7 +7,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// What runs collectives on the memory of GPUs. Staged: data are copied to the host, go through the host's group from which the
+// How collectives on the memory of GPUs run. `staged`: data are copied to the host, go through the host's group from which the
 // GPU group was made, and are copied back, while the host waits.
 enum class GpuCollectives : std::uint8_t {
   automatic,  // NCCL; staged if a rank lacks NCCL or ranks share a GPU, which rank 0 logs

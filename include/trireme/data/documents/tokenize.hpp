@@ -19,18 +19,18 @@ struct TokenizeReport {
   std::int64_t documents = 0;
   std::int64_t tokens = 0;
   std::int64_t empty = 0;         // documents without text, which are left out
-  std::int64_t broken = 0;        // that were skipped
+  std::int64_t broken = 0;        // documents that were skipped
   std::int64_t shards_found = 0;  // of an earlier start, which were not made again
 };
 
-// What document_sources number.
+// Whether document_sources are numbers of patterns or of files.
 enum class SourceNumbers : std::uint8_t { patterns, files };
 
 struct TokenizeOptions {
   std::string text_field = "text";                       // of a line of JSON
   std::string separator = {};                            // between documents of a text; empty: a file is a document
-  std::optional<std::int32_t> end_token = std::nullopt;  // behind each document
-  bool special_tokens = false;                           // with what the tokenizer puts around a text
+  std::optional<std::int32_t> end_token = std::nullopt;  // after each document
+  bool special_tokens = false;                           // adds the special tokens that the tokenizer puts around a text
   bool skip_broken = false;                              // false: a broken document is an Error
   std::int64_t shard_tokens = 50'000'000;                // see TokenShardWriter
   SourceNumbers sources = SourceNumbers::patterns;
@@ -38,21 +38,21 @@ struct TokenizeOptions {
   std::function<void(const TokenizeReport&)> after_shard = nullptr;
 };
 
-// Makes token shards PREFIX-00000.safetensors and so on of texts:
+// Makes token shards (PREFIX-00000.safetensors and so on) from texts:
 //
 //   const std::vector<std::string> inputs{"books", "web-{000..199}.jsonl.gz"};
 //   data::tokenize_files(inputs, tokenizers::read_tokenizer("Llama-3.2-1B"), "tokens/train", {.skip_broken = true});
 //
 // Inputs are patterns (locations_of()). Files that end in .jsonl, .json or .ndjson have a document in each line, others are
-// text; each may be packed by gzip, with .gz behind its name. Documents keep their order. The shards are the same for any
-// number of workers and ranks, byte for byte. One start after another that was killed goes on behind the last whole shard;
-// shards of other inputs or options are an Error.
+// text. Any file may be compressed by gzip; its name then ends in .gz. Documents keep their order. The shards are the same for
+// any number of workers and ranks, byte for byte. A start after one that was killed continues after the last whole shard.
+// Shards of other inputs or options are an Error.
 //
-// A broken document is a line that is no JSON object with a text in its field, and what is no UTF-8: an Error{invalid_argument}
-// names file and line. In memory are the shard that is being filled and a few MiB of text for each worker; of a text without a
-// separator the whole file.
+// Broken documents are lines that are not JSON objects with a text in `text_field`, and texts that are not UTF-8. They are an
+// Error{invalid_argument} that names file and line. Memory holds the shard that is being filled and a few MiB of text for each
+// worker, but the whole file of a text without a separator.
 //
-// `ranks`: share the work; the first one writes. Each reads all inputs. Collective.
+// `ranks` share the work: each rank reads all inputs, and the first one writes. Collective.
 TokenizeReport tokenize_files(std::span<const std::string> inputs, const tokenizers::Tokenizer& tokenizer,
                               const Location& prefix, const TokenizeOptions& options = {}, const Collectives* ranks = nullptr);
 

@@ -14,7 +14,7 @@ namespace data {
 // takes the largest centred box with an allowed ratio.
 struct RandomResizedCrop {
   std::array<double, 2> scale = {0.08, 1};           // area of the box / area of the image, uniform in this range
-  std::array<double, 2> ratio = {3.0 / 4, 4.0 / 3};  // width / height of the box, its logarithm uniform
+  std::array<double, 2> ratio = {3.0 / 4, 4.0 / 3};  // width / height of the box; the logarithm is uniform
 };
 
 // Applies num_ops operations drawn from a list, all with the same magnitude (Cubuk et al. 2019, arXiv 1909.13719). As
@@ -31,7 +31,7 @@ struct RandAugment {
 struct RandomErasing {
   double p = 0.5;                              // the probability that an image is changed
   std::array<double, 2> scale = {0.02, 0.33};  // area of the box / area of the image, uniform in this range
-  std::array<double, 2> ratio = {0.3, 3.3};    // height / width of the box, its logarithm uniform
+  std::array<double, 2> ratio = {0.3, 3.3};    // height / width of the box; the logarithm is uniform
   float value = 0;                             // the new value of the box's pixels, after normalization
   bool random_values = false;                  // instead of value: normal random values, mean 0, standard deviation 1
 };
@@ -56,9 +56,9 @@ struct Augmentation {
 
   // Mixes each image with the previous image of its step, the first with the last, after all changes above. The pairs do not
   // depend on ranks and micro-batches. lambda, the share of the image itself in the mix, is drawn from Beta(alpha, alpha) per
-  // image; torchvision's default alpha is 1. 0 is off; if both are on, each is used with probability 1/2.
+  // image; torchvision's default alpha is 1. An alpha of 0 is off; if both are on, each is used with probability 1/2.
   double mixup_alpha = 0;      // lambda x + (1 - lambda) partner (Zhang et al. 2017, arXiv 1710.09412)
-  double cutmix_alpha = 0;     // pastes a box of the partner, area share 1 - lambda (Yun et al. 2019, arXiv 1905.04899)
+  double cutmix_alpha = 0;     // pastes a box of the partner with area share 1 - lambda (Yun et al. 2019, arXiv 1905.04899)
   double mix_probability = 1;  // of mixing an image
 };
 

@@ -36,15 +36,15 @@ struct EncodedImageOptions {
   bool reduced = true;
 };
 
-// Images that are decoded each time they are read, on all threads of the loader. Only their encoded bytes need memory, and none
-// if `read` fetches them:
+// Images that are decoded each time they are read, on all threads of the loader. Only the encoded bytes need memory, and not
+// even these if `read` fetches them:
 //
 //   const auto images = data::encoded_images(std::ssize(photos), {.height = 224, .width = 224, .classes = 10},
 //                                            [=](std::int64_t index) { return fetched(photos[index]); }, "my photos");
 //   const data::ImageLoader loader(images, {.batch = run.batch()});
 //
 // Several threads call `read`. `content` is a text that identifies the images, for content_of(). Reading an image throws
-// Error{corrupt_file} with its name if its label is not a class or its bytes are not an image. Apart from `reduced`, pixels
+// Error{corrupt_file} with its name if its label is not a class or its bytes are not an image. If `reduced` is false, pixels
 // equal those of read_image_folder().
 ImageDataset encoded_images(std::int64_t count, const EncodedImageOptions& options,
                             std::function<EncodedImage(std::int64_t index)> read, std::string content);

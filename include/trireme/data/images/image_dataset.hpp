@@ -23,7 +23,7 @@ struct ImageShape {
   constexpr std::int64_t numel() const noexcept { return height * width * channels; }
 };
 
-// The pixels of an image, [height, width, channels]. Keeps their memory.
+// The pixels of an image, [height, width, channels]. The object keeps their memory alive.
 class ImagePixels {
  public:
   ImagePixels(std::shared_ptr<const std::uint8_t> pixels, std::size_t size) : pixels_(std::move(pixels)), size_(size) {}
@@ -56,14 +56,14 @@ class ImageDataset {
   std::int64_t classes() const noexcept { return classes_; }
   const ImageShape& shape() const noexcept { return shape_; }
 
-  // Both throw Error for an index outside of [0, count()).
+  // image() and label() throw Error for an index outside of [0, count()).
   ImagePixels image(std::int64_t index) const;
   std::int32_t label(std::int64_t index) const;
 
   // Images [begin, begin + count). Throws Error if some of them do not exist.
   ImageDataset part(std::int64_t begin, std::int64_t count) const;
 
-  // The library's own way to read an image, and its label, once.
+  // For the library only: reads an image and its label in one call.
   friend LabelledPixels read_pixels(const ImageDataset& images, std::int64_t index,
                                     const std::function<Box(const ImageShape&)>& box_of);
   friend std::string content_of(const ImageDataset& images);

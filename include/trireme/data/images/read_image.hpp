@@ -15,11 +15,11 @@ enum class Resampling : std::uint8_t {
   bicubic,
 };
 
-// What is done to an image before its centre is taken.
+// How an image is resized before its centre is taken.
 struct Resizing {
-  std::int64_t height = 0;  // pixels to which it is resized, whatever its proportions; 0: those that are taken
+  std::int64_t height = 0;  // pixels of the resized image, whatever its proportions; 0: as many as are taken
   std::int64_t width = 0;
-  std::int64_t shorter = 0;  // above 0, instead: the pixels of its shorter side, and the proportions stay
+  std::int64_t shorter = 0;  // above 0: replaces height and width by the pixels of the shorter side; proportions stay
   Resampling resampling = Resampling::bilinear;
 };
 

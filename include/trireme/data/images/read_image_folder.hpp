@@ -16,7 +16,7 @@ struct ImageFolderOptions {
   std::int64_t height = 0;  // pixels of all images after the centre crop
   std::int64_t width = 0;
   std::int64_t channels = 3;              // 3: red, green, blue; 1: grey
-  std::vector<std::string> classes = {};  // class names by label, as those of the training set; empty: the folders' names
+  std::vector<std::string> classes = {};  // class names by label, such as those of the training set; empty: the folders' names
 
   Resizing resizing = {};
 

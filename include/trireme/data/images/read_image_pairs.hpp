@@ -17,7 +17,7 @@ struct ImagePairOptions {
   std::int64_t width = 0;
   std::int64_t channels = 3;                     // of the images. 3: red, green, blue; 1: grey
   Resampling resampling = Resampling::bilinear;  // of the images; masks always use nearest
-  std::string mask_suffix = {};                  // what follows the image's name in the name of its mask, for example "_mask"
+  std::string mask_suffix = {};                  // follows the image's name in the name of its mask, for example "_mask"
 
   // Reads only the share of rank `index` of `count` ranks, as divided by share_of().
   int index = 0;
@@ -38,11 +38,11 @@ struct ImagePairs {
 //   const auto pairs = data::read_image_pairs("images", "masks", {.height = 256, .width = 256});
 //   const data::Loader loader(data::MaskedImages(pairs, {.ignored = 255}), run.batch());
 //
-// With a .mask_suffix both can be the same folder. Pairs are sorted by name. Files are read as by read_image(), masks with
-// `numbers`. Hidden names are skipped, links are followed.
+// With a .mask_suffix, images and masks can lie in the same folder. Pairs are sorted by name. Files are read as by
+// read_image(), masks with `numbers`. Hidden names are skipped, links are followed.
 //
 // Throws Error{corrupt_file} with the names for images without a mask, masks without an image, two files with the same name,
-// and a mask of another size than its image; also what read_image() throws.
+// and a mask of another size than its image. The errors of read_image() are thrown too.
 ImagePairs read_image_pairs(const Location& images, const Location& masks, const ImagePairOptions& options);
 
 std::string content_of(const ImagePairs& pairs);  // a text that identifies images and masks

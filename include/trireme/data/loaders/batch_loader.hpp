@@ -9,7 +9,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// What a training loop reads from: Loader, WindowLoader, ImageLoader, or a loader of your own. Loaders have no state:
+// A training loop reads from a loader: Loader, WindowLoader, ImageLoader, or a loader of your own. Loaders have no state:
 // load(step) depends only on its arguments, so that a resumed run continues with the right batch.
 //
 //   struct Batch {
@@ -42,7 +42,7 @@ namespace data {
 //
 // A samples_per_epoch() of 0 means endless data. Optional functions: tokens_per_sample(), if samples are sequences of tokens;
 // content(), a text that identifies the data (content_of()), which a run compares with its checkpoint when it resumes. All
-// micro-batches of a step must have the same number of targets (Loss::nominal_targets); their shapes may differ otherwise.
+// micro-batches of a step must have the same number of targets (Loss::nominal_targets); their shapes may differ.
 template <typename L>
 concept BatchLoader = requires(const L& loader, std::int64_t step) {
   loader.load(step);
@@ -52,7 +52,7 @@ concept BatchLoader = requires(const L& loader, std::int64_t step) {
   { loader.samples_per_epoch() } -> std::convertible_to<std::int64_t>;
 };
 
-// Gives a one-line compiler error that names what a type lacks to be a loader.
+// Gives a one-line compiler error that names the function that a type lacks to be a loader.
 template <typename L>
 constexpr void require_batch_loader() {
   constexpr bool loads = requires(const L& loader, std::int64_t step) { loader.load(step), loader.load(step, step); };

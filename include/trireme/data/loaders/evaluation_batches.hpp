@@ -75,9 +75,9 @@ class EvaluationBatches {
   Collate collate_;
 };
 
-// This rank's batches of a dataset for evaluation: in order, each item on exactly one rank. A batch has micro_batch_size items
-// (0: this rank's share of batch_size); the last batch has the remaining items. A rank may have no batches. first_sample is the
-// index of the first item.
+// Returns this rank's batches of a dataset for evaluation. Items are in order, each on exactly one rank. A batch has
+// micro_batch_size items (0: this rank's share of batch_size); the last batch has the remaining items. A rank may have no
+// batches. first_sample is the index of the first item.
 //
 //   for (const data::Rows& rows : data::evaluation_batches(test, {.index = world.rank(), .count = world.size()})) {
 //     right += accuracy(net.forward(rows), rows.labels);

@@ -46,7 +46,7 @@ class ImageLoader {
  private:
   std::int64_t image_of(std::int64_t sample) const;
   std::int64_t partner_of(std::int64_t sample) const;
-  std::int32_t read(std::int64_t sample, std::span<float> into) const;  // gives its label
+  std::int32_t read(std::int64_t sample, std::span<float> into) const;  // returns its label
 
   ImageDataset dataset_;
   ImageLoaderOptions options_;

@@ -16,7 +16,7 @@ namespace data {
 struct PrefetchOptions {
   int threads = 1;           // each loads whole micro-batches; 0: nothing is read ahead
   std::int64_t batches = 2;  // the most micro-batches that all threads together read ahead
-  std::int64_t bytes = 0;    // the most bytes of these, unless a micro-batch is larger than the one before; 0: no bound
+  std::int64_t bytes = 0;    // the most bytes read ahead; a micro-batch larger than the one before may exceed it; 0: no bound
 };
 
 struct PrefetchReport {
@@ -39,7 +39,7 @@ class ReadAhead {
   using Load = std::function<Loaded(std::int64_t step, std::int64_t micro_batch)>;
 
   ReadAhead(const PrefetchOptions& options, std::int64_t num_micro_batches, Load load);
-  ~ReadAhead();  // waits for what is being loaded
+  ~ReadAhead();  // waits for micro-batches that are being loaded
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
@@ -53,15 +53,16 @@ class ReadAhead {
 
 }  // namespace detail
 
-// A loader that reads ahead: while a step computes, threads load the micro-batches of the next ones. It returns the same
+// A loader that reads ahead: while a step computes, threads load the micro-batches of the next steps. It returns the same
 // batches as the loader itself, for calls in any order. If the loader's load() throws, the exception is rethrown when that
 // batch is requested.
 //
 //   const data::Prefetching loader(data::Loader(rows, {.batch = run.batch()}), {.threads = 2, .batches = 8});
 //   for (auto& step : run.steps(loader)) ...
 //
-// It pays if batches are decoded, or come over a network, and cores are free. The loader's load() is called from several
-// threads at the same time. A bound in bytes needs batches with a function bytes_of(batch), which the library's batches have.
+// Reading ahead pays if cores are free, and batches are decoded or come over a network. The loader's load() is called from
+// several threads at the same time. A bound in bytes needs batches with a function bytes_of(batch), which the library's batches
+// have.
 template <BatchLoader L>
 class Prefetching {
  public:

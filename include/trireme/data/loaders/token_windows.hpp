@@ -12,7 +12,7 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 // A dataset of consecutive windows of tokens without overlap, for evaluation_batches. Each token is a target once, except the
-// first one and those at the end that fill no window.
+// first token and the tokens at the end that fill no window.
 //
 //   data::evaluation_batches(data::TokenWindows(text.validation, 256), {.batch_size = 16})
 class TokenWindows {

@@ -46,7 +46,7 @@ class JsonLines {
 
   void write_index() const;  // for each file that has no valid index
 
-  // A text that identifies the content, from the files' sizes, beginnings and ends and the beginnings of lines.
+  // A text that identifies the content, made from the files' sizes, beginnings and ends, and from the places where lines begin.
   friend std::string content_of(const JsonLines& lines);
 
  private:

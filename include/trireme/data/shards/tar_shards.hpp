@@ -48,8 +48,8 @@ struct TarOptions {
 // devices are skipped. Links are not followed: a link that would be a file of a sample is an Error.
 //
 // The constructor reads each shard's headers once. write_index() saves the places of samples beside the shard, in x.tar.index.
-// An index is used if the shard's size, beginning and end are those of the index. A sample takes 8 bytes of memory. Local
-// shards are mapped, and a sample's bytes are not copied; from other shards at() reads a sample with one request. Several
+// An index is used if the size, beginning and end of its shard equal those in the index. A sample takes 8 bytes of memory.
+// Local shards are mapped, and a sample's bytes are not copied; from other shards at() reads a sample with one request. Several
 // threads may call at().
 //
 // Throws Error{corrupt_file} with the shard and the offset for damaged archives, a sample with two files of one extension,
@@ -64,7 +64,7 @@ class TarShards {
 
   void write_index() const;  // for each shard that has no valid index
 
-  // A text that identifies the content, from the shards' sizes, beginnings and ends and the places of samples.
+  // A text that identifies the content, made from the shards' sizes, beginnings and ends, and from the places of samples.
   friend std::string content_of(const TarShards& shards);
 
  private:

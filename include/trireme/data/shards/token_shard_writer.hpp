@@ -12,14 +12,14 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 struct TokenShardWriterOptions {
-  std::int64_t shard_tokens = 50'000'000;  // a shard has no more, but for a single document that has
+  std::int64_t shard_tokens = 50'000'000;  // at most, unless a single document has more
   std::int32_t largest_token = 0;          // of the tokenizer: it decides between uint16 and uint32
   bool has_sources = true;
   SafetensorsMetadata metadata = {};  // of each shard
-  std::int64_t first_shard = 0;       // the number of the first that is written
+  std::int64_t first_shard = 0;       // the number of the first shard that is written
 };
 
-// Writes documents as shards PREFIX-00000.safetensors, PREFIX-00001.safetensors and so on. A shard is there whole or not at
+// Writes documents as shards PREFIX-00000.safetensors, PREFIX-00001.safetensors and so on. A shard exists as a whole or not at
 // all.
 //
 //   data::TokenShardWriter writer("tokens/train", {.largest_token = tokenizer.vocabulary_size() - 1});
@@ -27,15 +27,15 @@ struct TokenShardWriterOptions {
 //   writer.end_shard();  // the last one
 class TokenShardWriter {
  public:
-  // Fewer tokens of a shard than 1, and a number of the first below 0, throw Error.
+  // Throws Error if shard_tokens is below 1 or first_shard below 0.
   TokenShardWriter(Location prefix, TokenShardWriterOptions options);
 
-  // Ends a shard that has no room for the document. A document without tokens, and tokens that are not in [0, largest_token],
-  // throw Error.
+  // Ends a shard that has no room for the document. Throws Error for a document without tokens and for tokens outside of [0,
+  // largest_token].
   void add(std::span<const std::int32_t> document, std::int32_t source = 0);
-  bool has_room(std::int64_t tokens) const noexcept;  // false: a document of so many would begin another shard
+  bool has_room(std::int64_t tokens) const noexcept;  // false: a document of this many tokens would begin another shard
 
-  // Writes what was added since the last shard; of nothing, nothing. `more` is for its metadata.
+  // Writes the documents that were added since the last shard, if there are any. `more`: further metadata of this shard.
   void end_shard(const SafetensorsMetadata& more = {});
 
   std::int64_t num_shards() const noexcept { return num_shards_; }  // that are written
@@ -54,12 +54,12 @@ class TokenShardWriter {
 };
 
 Location token_shard(const Location& prefix, std::int64_t number);          // PREFIX-00007.safetensors
-std::vector<std::int64_t> numbers_of_token_shards(const Location& prefix);  // that are there, ascending
+std::vector<std::int64_t> numbers_of_token_shards(const Location& prefix);  // of the existing shards, ascending
 
-// What writers that were killed have left half done. For a prefix that nobody writes to.
+// Removes the unfinished shards of writers that were killed. Call it only if nobody writes shards of this prefix.
 void remove_unfinished_token_shards(const Location& prefix);
 
-// Throws Error{invalid_argument} where there are shards of this prefix.
+// Throws Error{invalid_argument} if there are shards of this prefix.
 void require_no_token_shards(const Location& prefix);
 
 }  // namespace data

@@ -16,7 +16,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Documents as tokens, in safetensors files that need not fit memory. trireme-data tokenize writes them, and any program can:
+// Documents as tokens, in safetensors files that need not fit memory. trireme-data tokenize writes them, and any program can
+// write them:
 //
 //   safetensors.numpy.save_file(
 //       {"tokens": tokens,              # [n] uint16 or uint32: the documents, one after the other
@@ -28,8 +29,8 @@ namespace data {
 //   std::vector<std::int32_t> tokens(shards.length_of(7));
 //   shards.read(7, 0, tokens);
 //
-// Opening reads no tokens and no document ends; files of this machine are mapped into memory, others are read in parts. Copies
-// are cheap: they share the files. The functions may be called from several threads.
+// Opening reads no tokens and no document ends; files of this machine are mapped into memory, other files are read in parts.
+// Copies are cheap: they share the files. The functions may be called from several threads.
 class TokenShards {
  public:
   // Throws Error{invalid_argument} if there are no files, and Error{corrupt_file} for a file that is not such a shard.
@@ -62,12 +63,12 @@ class TokenShards {
   std::int64_t largest_token() const;
 
   // Throws Error{corrupt_file} if a token is not below `size`. Reads only the tokens of shards without "largest_token" in their
-  // metadata; write_token_shard() writes it.
+  // metadata; write_token_shard() writes this entry.
   void check_vocabulary(std::int64_t size) const;
 
-  // Checks what opening does not check: all ends, that no document is empty, that no token is above `largest`, if it is given,
-  // and that the largest token and the digest equal those in the metadata, if write_token_shard() wrote them. Throws
-  // Error{corrupt_file} for the first fault, with the file and the document's place in it.
+  // Checks more than opening does: all ends, that no document is empty, that no token is above `largest` (if given), and that
+  // the largest token and the digest equal those in the metadata, if write_token_shard() wrote them. Throws Error{corrupt_file}
+  // for the first fault, with the file and the document's place in it.
   void verify(std::optional<std::int64_t> largest = std::nullopt) const;
 
  private:

@@ -15,7 +15,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// A dataset that Loader and evaluation_batches can read: any type with size() and at(index), also a std::vector.
+// A dataset that Loader and evaluation_batches can read: any type with size() and at(index), including std::vector.
 //
 //   struct Waves {
 //     std::int64_t size() const { return 1000; }

@@ -21,7 +21,7 @@ enum class Order : std::uint8_t {
 enum class LastBatch : std::uint8_t {
   filled,   // fills the batch up with the first items of the next epoch
   dropped,  // leaves them out in this epoch
-  partial,  // makes a smaller batch, which must divide into equal shares and the same number of micro-batches
+  partial,  // makes a smaller batch, which ranks must be able to share equally, in the usual number of micro-batches
 };
 
 // How often samples come from each part of a joined dataset, from step `from_step` on: one weight for each part, in any unit.
@@ -45,7 +45,7 @@ struct LoaderOptions {
   std::int64_t blocks_at_once = 16;
 };
 
-// What a sampler knows of a dataset, or of one part of a joined dataset.
+// A dataset, or one part of a joined dataset, as a sampler sees it.
 struct DatasetPart {
   std::int64_t size = 0;
   std::int64_t neighbours = 1;  // items that are fastest to read as one block
@@ -72,7 +72,7 @@ struct SampledItems {
 };
 
 // Chooses the items of a dataset that are this rank's samples of a step. The choice depends on the seed, the epoch and the
-// place in it, but not on the number of ranks and micro-batches.
+// place in the epoch, but not on the number of ranks and micro-batches.
 class DatasetSampler {
  public:
   // Throws Error for an empty dataset, and if ranks or micro-batches can't share the batch or the last batch equally.

@@ -15,12 +15,13 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// The items of a dataset, sorted by group and stable within one.
+// The items of a dataset, sorted by group; items of the same group keep their order.
 struct ItemGroups {
   std::vector<std::int64_t> items;
   std::vector<DatasetPart> parts;  // one per group that has items
 
-  // `groups`: of each item, such as its label. Not as many groups as items, and negative groups throw Error.
+  // `groups`: the group of each item, such as its label. Throws Error for negative groups, and if there are not as many groups
+  // as items.
   ItemGroups(std::int64_t num_items, std::span<const std::int32_t> groups);
 };
 
@@ -29,7 +30,7 @@ struct ItemGroups {
 //   const data::Grouped by_class(table, table.labels());
 //   const data::Loader rows(by_class, {.batch = run.batch(), .mixture = {{0, by_class.equal_weights()}}});
 //
-// Every class then comes equally often, also rare ones, whose items come again more often.
+// Every class then comes equally often, since the items of rare classes are repeated more often.
 template <typename D>
 class Grouped {
  public:

@@ -16,8 +16,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Joins datasets of one type into one: its items are those of the parts, one after the other. LoaderOptions::mixture says how
-// often each part comes.
+// Joins datasets of one type into one: its items are the items of the parts, one after the other. LoaderOptions::mixture says
+// how often each part comes.
 //
 //   const data::Joined rows({data::PackedRows(books), data::PackedRows(web)});
 //   const data::Loader loader(rows, {.batch = run.batch(), .mixture = {{0, {0.3, 0.7}}}});  // 30 % of the samples are books
@@ -42,7 +42,7 @@ class Joined {
   const std::vector<DatasetPart>& parts() const { return parts_; }
   const D& part(std::size_t number) const { return datasets_.at(number); }
 
-  // Where an item lies: its part, and its place in it.
+  // The part in which an item lies, and the item's place in this part.
   std::pair<std::size_t, std::int64_t> place_of(std::int64_t index) const {
     require(index >= 0 && index < size(), "item {} of {}", index, size());
     const auto part = static_cast<std::size_t>(std::ranges::upper_bound(ends_, index) - ends_.begin());

@@ -18,8 +18,8 @@ namespace data {
 struct TransformOptions {
   std::int64_t file_items = 10'000;  // items of a file
   std::string ending = ".jsonl";     // of the files' names
-  std::string trailer = {};          // behind the last item of each file
-  std::string about = {};            // what the function does, in words: files made with other words are refused
+  std::string trailer = {};          // after the last item of each file
+  std::string about = {};            // a description of the function; files made with another description are refused
   int workers = 0;                   // threads that call the function; 0: all of this rank
 };
 
@@ -35,15 +35,15 @@ TransformReport transform(const Collectives& ranks, std::int64_t items, const st
 
 }  // namespace detail
 
-// Calls f once for each item of a dataset, and writes the texts or bytes that it gives, one after the other, to
-// PREFIX-00000.jsonl and so on. The ranks share the files, each of which is there whole or not at all. They are the same for
-// any number of ranks. A start after another that was killed makes those that are missing. An item of which f gives nothing,
-// "", is left out. Collective.
+// Calls f once for each item of a dataset, and writes the texts or bytes that f returns, one after the other, to
+// PREFIX-00000.jsonl and so on. The ranks share the files. Each file exists as a whole or not at all, and is the same for any
+// number of ranks. A start after one that was killed makes the missing files. Items for which f returns "" are left out.
+// Collective.
 //
 //   data::transform(world, table, "clean/rows", [](const Row& row) { return to_json(row) + "\n"; });
 //
-// f is called from several threads. What it throws is thrown on all ranks; files that were written stay. Files of another
-// number of items, another content or other options are an Error{invalid_argument}.
+// f is called from several threads. An exception of f is thrown on all ranks; files that were written stay. Files made with
+// another number of items, another content or other options are an Error{invalid_argument}.
 template <ItemDataset D, typename F>
 requires std::convertible_to<
     std::invoke_result_t<const F&, decltype(std::declval<const D&>().at(std::declval<const D&>().size()))>, std::string>

@@ -30,8 +30,8 @@ struct ArrayBatch {
 //   const data::Loader loader(spectra, run.batch());  // batches of x [batch, 3, 512]
 //
 // Elements are converted to T as by read_npy(), with the same T. Local files are mapped; from other files a row is read with
-// one request. Throws the errors of read_npy(); that of an element is thrown when its row is read. Throws Error{corrupt_file}
-// for an array in column-major order (fortran_order), because its rows are not contiguous.
+// one request. Throws the errors of read_npy(); an error about an element is thrown when its row is read. Throws
+// Error{corrupt_file} for an array in column-major order (fortran_order), because its rows are not contiguous.
 template <typename T>
 class TRIREME_EXPORT NpyRows {
  public:
@@ -42,8 +42,8 @@ class TRIREME_EXPORT NpyRows {
   Tensor<T> at(std::int64_t index) const;
   ArrayBatch<T> collate(std::span<const std::int64_t> indices, std::int64_t first_sample) const;
 
-  // A text that identifies the content: a digest of all bytes of a local file, cached for large files; location and size of
-  // others.
+  // A text that identifies the content: a digest of all bytes of a local file, cached for large files; for other files,
+  // location and size.
   std::string content() const;
 
  private:

@@ -63,7 +63,7 @@ class Table {
   const std::vector<std::string>& class_names() const noexcept { return content_->class_names; }
   const std::vector<TableColumn>& columns() const noexcept { return content_->columns; }
 
-  // Valid as long as the table or a copy of it lives. Calls on a temporary table do not compile.
+  // The spans are valid as long as the table or a copy of it lives. Calls on a temporary table do not compile.
   std::span<const float> features() const& noexcept { return content_->features; }     // [rows, features]
   std::span<const std::int32_t> labels() const& noexcept { return content_->labels; }  // [rows], or empty
   std::span<const float> targets() const& noexcept { return content_->targets; }       // [rows], or empty
@@ -81,7 +81,7 @@ class Table {
   TableSplit split(const SplitOptions& options = {}) const;
 
   // As scikit-learn's StandardScaler: standardization() is fit(), standardized() is transform(). The standard deviation divides
-  // by the number of rows (ddof = 0). Computed in double from the values before they were rounded to float.
+  // by the number of rows (ddof = 0). Both are computed in double from the values before they were rounded to float.
   //
   //   const auto standardization = training.standardization();
   //   const auto later = data::read_csv("later.csv").standardized(standardization);

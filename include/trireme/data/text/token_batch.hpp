@@ -27,8 +27,8 @@ struct BasicTokenBatch {
 };
 using TokenBatch = BasicTokenBatch<Cpu>;
 
-// Joins the rows of several batches of one length into one batch; its first sample is that of the first batch. If only some
-// batches have document_starts, each row of the others is one document.
+// Joins the rows of several batches of one length into one batch with the first_sample of the first batch. If only some batches
+// have document_starts, each row of the other batches is one document.
 TokenBatch joined_rows(std::vector<TokenBatch> batches);
 
 inline std::int64_t bytes_of(const TokenBatch& batch) {

@@ -22,7 +22,8 @@ class Vocabulary {
   static Vocabulary characters(std::string_view text);
 
   // The words of the text (separated by spaces), "<eos>" for the end of each line, and "<unk>" for unknown words. Keeps at most
-  // `largest` tokens, the most frequent ones. Numbered by descending frequency, at equal frequency by spelling; "<unk>" is 0.
+  // `largest` tokens, the most frequent ones. Tokens are numbered by descending frequency, and by spelling if frequencies are
+  // equal; "<unk>" is 0.
   static Vocabulary words(std::string_view text, std::int64_t largest);
 
   std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }

@@ -10,8 +10,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// How often and how long a failing server is tried again. Tried again are connections that are refused, reset or stall, answers
-// that end too early, and the statuses 408, 429, 500, 502, 503 and 504.
+// How often and how long a failing server is tried again. A request is tried again if its connection is refused, is reset or
+// stalls, if the answer ends too early, and after the statuses 408, 429, 500, 502, 503 and 504.
 struct RemoteOptions {
   int attempts = 10;  // in a row without a byte; then an Error reports the last failure
   // The pause before the second attempt. Each later pause is at most twice as long; its length is random.
@@ -30,7 +30,7 @@ std::shared_ptr<FileSystem> http_file_system(const RemoteOptions& options = {});
 
 // Empty options are taken from the environment (docs/locations.md).
 struct S3Options {
-  std::string endpoint = {};  // for example "http://127.0.0.1:9000", with buckets as folders; empty: Amazon's of the region
+  std::string endpoint = {};  // for example "http://127.0.0.1:9000", with buckets as folders; empty: Amazon's, by region
   std::string region = {};
   std::string access_key = {};  // empty: from the environment, the shared file, or the container's endpoint, in this order
   std::string secret_key = {};
@@ -44,7 +44,7 @@ struct S3Options {
 // The file system of "s3://bucket/name", an object store (FileSystem::is_object_store).
 std::shared_ptr<FileSystem> s3_file_system(const S3Options& options = {});
 
-// The file system of "webhdfs://host:port/name", read only. The user is HADOOP_USER_NAME's.
+// The file system of "webhdfs://host:port/name", read only. The environment variable HADOOP_USER_NAME names the user.
 std::shared_ptr<FileSystem> webhdfs_file_system(const RemoteOptions& options = {});
 
 }  // namespace trireme

@@ -25,18 +25,18 @@ struct BertOptions {
   std::int64_t token_types = 2;  // kinds of sentences in a sequence
   ops::Activation activation = ops::Activation::gelu_erf;
   double epsilon = 1e-12;                         // of the norms
-  double dropout = 0.1;                           // of the embedding, of what each block adds, and of what the classifier reads
-  std::optional<double> classifier_dropout = {};  // of what the classifier reads, if it differs from `dropout`
+  double dropout = 0.1;                           // of the embedding, outputs of attention and MLP, and the classifier's input
+  std::optional<double> classifier_dropout = {};  // of the classifier's input, if it differs from `dropout`
   double attention_dropout = 0.1;                 // of attention weights, see nn::MultiheadAttentionOptions
   std::int64_t classes = 0;                       // above 0: a classifier of sequences in place of the masked-language head
   std::vector<std::string> labels = {};           // the names of the classes, or none
   double weight_deviation = 0.02;                 // standard deviation of initial weights
 };
 
-// BERT (Devlin et al. 2018, arXiv 1810.04805): names as in Hugging Face's BertForMaskedLM or, with `classes`,
+// BERT (Devlin et al. 2018, arXiv 1810.04805). Names are those of Hugging Face's BertForMaskedLM or, with `classes`,
 // BertForSequenceClassification, but the blocks have torch.nn's names. The masked-language head shares the weight of the token
 // embedding; the classifier reads tanh(dense) of the first token. On a tensor axis the ranks divide heads, hidden features and
-// vocabulary. Its list of layers is the embedding, the blocks and the head; without ModelContext::layer_costs the blocks are
+// vocabulary. The list of layers is the embedding, the blocks and the head; without ModelContext::layer_costs the blocks are
 // divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class Bert : public nn::Staged<P, D, data::BasicTextBatch<D>, nn::Residual<P, D>> {
@@ -55,7 +55,7 @@ class Bert : public nn::Staged<P, D, data::BasicTextBatch<D>, nn::Residual<P, D>
     return this->forward({.tokens = tokens, .key_padding_mask = key_padding_mask});
   }
 
-  // Cross-entropy with targets [batch, time], or [batch] of a classifier; data::no_target is ignored.
+  // Cross-entropy with targets [batch, time], or [batch] for a classifier; targets equal to data::no_target are ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const;
 
  private:

@@ -7,9 +7,10 @@
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
-// The cross-entropy of logits [batch, classes] with the batch's soft_labels [batch, classes] if it has them, as after Mixup and
-// CutMix, otherwise with its labels [batch]. A row whose label is data::no_label is ignored, with soft labels too. A batch with
-// soft labels may leave labels undefined. label_smoothing: the share of a target that is spread over all classes.
+// The cross-entropy of logits [batch, classes] with the batch's soft_labels [batch, classes] if they are defined, as after
+// Mixup and CutMix, otherwise with the batch's labels [batch]. A row with the label data::no_label is ignored, also with soft
+// labels. A batch with soft labels may leave labels undefined. label_smoothing: the share of a target that is spread over all
+// classes.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> classification_loss(const Variable<T, D>& logits, const data::BasicImageBatch<D, Accumulate<T>>& batch,
                                            double label_smoothing = 0) {

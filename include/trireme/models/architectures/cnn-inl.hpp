@@ -21,7 +21,7 @@ inline CnnOptions checked(const CnnOptions& options) {
   return options;
 }
 
-// Makes an optional in place: layers are registered in the order of forward, and can't be moved.
+// Makes an optional in place, since layers are registered in the order of forward and can't be moved.
 template <typename P, typename D>
 std::optional<nn::BatchNorm2d<P, D>> batch_norm_after(const nn::Module<P, D>& parent, std::string_view name,
                                                       const CnnOptions& options, std::int64_t channels) {

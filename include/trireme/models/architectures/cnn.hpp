@@ -24,7 +24,7 @@ struct CnnOptions {
 };
 
 // A small classifier of images: two blocks of 3x3 convolution, batch norm, ReLU and 2x2 max pooling, then two linear layers.
-// Names and shapes as in torch.nn; fc1 reads channels before pixels, as torch flattens. Its list of layers is the two
+// Names and shapes are as in torch.nn; fc1 reads channels before pixels, as torch flattens. The list of layers is the two
 // convolutions, each with the layers up to its pooling, and the two linear layers.
 template <typename P, typename D = Cpu>
 class Cnn : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>, Variable<typename P::Compute, D>> {

@@ -8,8 +8,9 @@
 #include "trireme/nn/staged/staged.hpp"
 
 // Generative adversarial networks (Goodfellow et al. 2014, arXiv 1406.2661): a generator makes images [batch, height, width,
-// channels] in [-1, 1] from latent vectors [batch, latent], a discriminator gives each image a logit [batch, 1], above 0 if it
-// takes the image as real. They are two models, each with its store. Names and shapes of weights as in torch.nn.
+// channels] in [-1, 1] from latent vectors [batch, latent]; a discriminator gives each image a logit [batch, 1], above 0 if it
+// takes the image as real. The two are separate models, each with a store of its own. Names and shapes of weights are as in
+// torch.nn.
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
@@ -59,14 +60,15 @@ struct DcGanOptions {
   ops::Extent2d image = {28, 28};
   std::int64_t channels = 1;
   std::int64_t latent = 64;
-  std::int64_t features = 64;  // channels of the discriminator's first layer and the generator's last hidden one
+  std::int64_t features = 64;  // channels of the discriminator's first layer and the generator's last hidden layer
   double slope = 0.2;          // of the discriminator's leaky ReLU
   Initializer weight_initializer = Initializer::normal(0, 0.02);
   Initializer norm_weight_initializer = Initializer::normal(1, 0.02);
 };
 
-// A DCGAN (Radford, Metz, Chintala 2015, arXiv 1511.06434) of two levels. The generator: three transposed convolutions, which
-// make a quarter of the height and width, a half, and the whole image; batch norm and ReLU between them, tanh at the end.
+// A DCGAN (Radford, Metz, Chintala 2015, arXiv 1511.06434) of two levels. The generator has three transposed convolutions,
+// which return a quarter, a half and the whole of the image's height and width. Batch norm and ReLU are between them, tanh is
+// at the end.
 template <typename P, typename D = Cpu>
 class DcGenerator : public nn::Staged<P, D, Tensor<typename P::Master, D>, Variable<typename P::Compute, D>> {
  public:
@@ -86,7 +88,7 @@ class DcGenerator : public nn::Staged<P, D, Tensor<typename P::Master, D>, Varia
   nn::ConvTranspose2d<P, D> ct3_;
 };
 
-// Two convolutions with stride 2, leaky ReLU after each, batch norm after the second one; linear.
+// Two convolutions with stride 2, leaky ReLU after each, batch norm after the second one; then a linear layer.
 template <typename P, typename D = Cpu>
 class DcDiscriminator : public nn::Staged<P, D, Variable<typename P::Compute, D>, Variable<typename P::Compute, D>> {
  public:
@@ -111,8 +113,8 @@ Loss<Accumulate<T>, D> adversarial_loss(const Variable<T, D>& logits, bool real)
   return bce_with_logits(logits, Tensor<A, D>::full(logits.shape(), real ? A{1} : A{0}));
 }
 
-// The discriminator's loss on real and fake images; the fake images are constants here. It makes two forward passes, so that
-// batch norm normalises real and fake images separately.
+// The discriminator's loss on real and fake images; the fake images are constants here. The discriminator makes two forward
+// passes, so that batch norm normalises real and fake images separately.
 template <typename Discriminator, typename T, typename D>
 Loss<Accumulate<T>, D> discriminator_loss(const Discriminator& discriminator, const Variable<T, D>& real,
                                           const Variable<T, D>& fake) {

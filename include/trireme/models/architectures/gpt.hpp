@@ -19,16 +19,16 @@ struct GptOptions {
   std::int64_t width = 384;
   std::int64_t block = 256;  // longest sequence
   std::int64_t vocabulary = 256;
-  double dropout = 0;                            // of the embedding and of what each block adds to the residual stream
+  double dropout = 0;                            // of the embedding and of the outputs of attention and MLP
   std::optional<double> embedding_dropout = {};  // of the embedding, if it differs from `dropout`
   double attention_dropout = 0;                  // of attention weights, see nn::TransformerOptions
   Float8Scaling fp8 = Float8Scaling::none;       // of the blocks' linear layers; with MixedBfloat16 and without a tensor axis
   double weight_deviation = 0.02;                // standard deviation of initial weights
 };
 
-// GPT-2 (Radford et al. 2019): names as in Hugging Face's GPT2LMHeadModel, output layer tied to the token embedding. On a
-// tensor axis the ranks divide heads, hidden features and vocabulary. Its list of layers is the embedding, the blocks and the
-// output layer; without ModelContext::layer_costs the blocks are divided evenly over the stages.
+// GPT-2 (Radford et al. 2019). Names are those of Hugging Face's GPT2LMHeadModel; the output layer is tied to the token
+// embedding. On a tensor axis the ranks divide heads, hidden features and vocabulary. The list of layers is the embedding, the
+// blocks and the output layer; without ModelContext::layer_costs the blocks are divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>> {
  public:
@@ -45,7 +45,7 @@ class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>
     return this->forward({.tokens = tokens, .targets = {}});
   }
 
-  // targets [batch, time]; ops::ignored_target is ignored.
+  // targets [batch, time]; targets of ops::ignored_target are ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return lm_head_.loss(logits, batch.targets); }
   Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const {
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});

@@ -21,11 +21,11 @@ struct GptNeoXOptions {
   ops::Activation activation = ops::Activation::gelu_erf;
   double epsilon = 1e-5;  // of the norms
   double rotary_base = 10000;
-  double rotary_share = 0.25;     // share of each head's elements, from the first on, that are rotated
+  double rotary_share = 0.25;     // share of each head's elements that are rotated, from the first on
   bool parallel_residual = true;  // attention and MLP read the same stream; otherwise the MLP reads the stream after attention
   bool attention_bias = true;
   bool tied = false;                    // the output layer's weight is the token embedding
-  double unused_attention_dropout = 0;  // attention_dropout of folders; unused, see below
+  double unused_attention_dropout = 0;  // attention_dropout of folders; not used either
   double unused_hidden_dropout = 0;     // hidden_dropout of folders; this model has no dropout, not even in training
   double weight_deviation = 0.02;       // standard deviation of initial weights
 };
@@ -54,7 +54,7 @@ class GptNeoXAttention : public nn::Module<P, D> {
   double base_;
 };
 
-// From residual stream to residual stream, with norms first.
+// A block with norms first, which takes and returns a residual stream.
 template <typename P, typename D = Cpu>
 class GptNeoXBlock : public nn::Module<P, D> {
  public:
@@ -73,9 +73,9 @@ class GptNeoXBlock : public nn::Module<P, D> {
   bool parallel_residual_;
 };
 
-// GPT-NeoX and Pythia (Black et al. 2022, arXiv 2204.06745): names as in Hugging Face's GPTNeoXForCausalLM. On a tensor axis
-// the ranks divide heads, hidden features and vocabulary. Its list of layers is the embedding, the blocks and the output layer;
-// without ModelContext::layer_costs the blocks are divided evenly over the stages.
+// GPT-NeoX and Pythia (Black et al. 2022, arXiv 2204.06745). Names are those of Hugging Face's GPTNeoXForCausalLM. On a tensor
+// axis the ranks divide heads, hidden features and vocabulary. The list of layers is the embedding, the blocks and the output
+// layer; without ModelContext::layer_costs the blocks are divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class GptNeoX : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>> {
  public:
@@ -92,7 +92,7 @@ class GptNeoX : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P
     return this->forward({.tokens = tokens, .targets = {}});
   }
 
-  // targets [batch, time]; ops::ignored_target is ignored.
+  // targets [batch, time]; targets of ops::ignored_target are ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return embed_out_.loss(logits, batch.targets); }
   Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const {
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});

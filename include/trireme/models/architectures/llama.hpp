@@ -34,12 +34,12 @@ struct LlamaOptions {
   bool output_bias = false;     // of attention's last layer
   bool mlp_bias = false;
   bool query_key_norm = false;
-  std::int64_t window = 0;          // above 0: attention only to keys that are fewer places away
+  std::int64_t window = 0;          // above 0: a token sees only keys that are fewer places away
   std::vector<bool> windowed = {};  // for each layer, whether it uses `window`; empty: all do
   // If experts.count is above 0, experts replace the MLP in all blocks. They use the model's width and initializer, and its
   // number of hidden features unless experts.hidden is given. The factors of their losses apply to the means over layers.
   nn::MixtureOfExpertsOptions experts = {};
-  double unused_auxiliary_loss = 0.001;  // router_aux_loss_coef of folders, where experts.auxiliary_loss is 0
+  double unused_auxiliary_loss = 0.001;  // router_aux_loss_coef of folders, kept if experts.auxiliary_loss is 0
   double unused_attention_dropout = 0;   // attention_dropout of folders; attention has no dropout here, not even in training
   double weight_deviation = 0.02;        // standard deviation of initial weights
 };
@@ -95,9 +95,9 @@ class LlamaBlock : public nn::Module<P, D> {
   }
 };
 
-// Names as in Hugging Face's LlamaForCausalLM, but queries, keys and values are one layer, qkv_proj. On a tensor axis the ranks
-// divide heads, hidden features and vocabulary. Its list of layers is the embedding, the blocks and the output layer; without
-// ModelContext::layer_costs the blocks are divided evenly over the stages.
+// Names are those of Hugging Face's LlamaForCausalLM, but queries, keys and values are one layer, qkv_proj. On a tensor axis
+// the ranks divide heads, hidden features and vocabulary. The list of layers is the embedding, the blocks and the output layer;
+// without ModelContext::layer_costs the blocks are divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class Llama : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>> {
  public:
@@ -114,7 +114,7 @@ class Llama : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, 
     return this->forward({.tokens = tokens, .targets = {}});
   }
 
-  // targets [batch, time]; ops::ignored_target is ignored.
+  // targets [batch, time]; targets of ops::ignored_target are ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return lm_head_.loss(logits, batch.targets); }
   Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const {
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});

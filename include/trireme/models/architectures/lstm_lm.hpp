@@ -14,11 +14,11 @@ struct LstmLmOptions {
   std::int64_t embedding = 256;  // width of a token's vector
   std::int64_t hidden = 512;
   int layers = 2;
-  double dropout = 0;  // of the embedding and of every layer's output: Zaremba, Sutskever, Vinyals 2014, arXiv 1409.2329
+  double dropout = 0;  // of the embedding and of every layer's output (Zaremba, Sutskever, Vinyals 2014, arXiv 1409.2329)
 };
 
 // An LSTM language model, with the list of layers embed, lstm, fc. If batch.continues, each row starts from the states at the
-// end of the previous step, without a gradient: truncated backpropagation through time. forward() returns logits [batch, time,
+// end of the previous step, without a gradient (truncated backpropagation through time). forward() returns logits [batch, time,
 // vocabulary].
 //
 //   models::LstmLm<Float32> model({.vocabulary = 80}, parallel::model_context(mesh, {.batch_size = 32}));
@@ -37,7 +37,7 @@ class LstmLm : public nn::Staged<P, D, data::BasicTokenBatch<D>> {
   // pass an empty `state`.
   Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens, State& state) const;
 
-  // ops::ignored_target is ignored.
+  // targets of ops::ignored_target are ignored.
   Loss<T, D> loss(const Variable<T, D>& logits, const Batch& batch) const;
 
  private:

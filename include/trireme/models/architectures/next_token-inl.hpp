@@ -74,7 +74,8 @@ Tensor<typename P::Compute, D> logits_on_all(const Staged& model, const Norm& no
   return logits;
 }
 
-// Logits of the position after the last of tokens [batch, time]: [batch, vocabulary]. All ranks of a divided model call it.
+// Takes tokens [batch, time] and returns the logits of the position after the last token: [batch, vocabulary]. All ranks of a
+// divided model call it.
 template <typename Staged, typename Norm, typename P, typename D>
 Tensor<typename P::Compute, D> next_token_logits(const Staged& model, const Norm& norm, const nn::TokenLogits<P, D>& head,
                                                  const Tensor<std::int32_t, D>& tokens) {

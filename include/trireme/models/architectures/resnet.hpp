@@ -35,8 +35,8 @@ struct ResNetOptions {
   static ResNetOptions resnet50() { return {.block = Block::bottleneck, .blocks = {3, 4, 6, 3}}; }
 };
 
-// A residual network (He et al. 2015, arXiv 1512.03385): names and shapes of weights as in torchvision. Its list of layers is
-// the stem, the blocks, and pooling with the linear layer; stages are cut by the multiplications of the convolutions.
+// A residual network (He et al. 2015, arXiv 1512.03385). Names and shapes of weights are as in torchvision. The list of layers
+// is the stem, the blocks, and pooling with the linear layer; stages are cut by the multiplications of the convolutions.
 template <typename P, typename D = Cpu>
 class ResNet : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>, Variable<typename P::Compute, D>> {
  public:

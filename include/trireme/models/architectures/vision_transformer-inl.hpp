@@ -26,8 +26,8 @@ inline VisionTransformerOptions checked(const VisionTransformerOptions& options)
   return options;
 }
 
-// transformers truncates at -2 and 2, and so does timm except for the class token and patches. That is a hundred standard
-// deviations, so there is no truncation here.
+// transformers truncates at -2 and 2; timm does this too, except for the class token and patches. These bounds are a hundred
+// standard deviations away, so this code does not truncate.
 inline Initializer first_weights(const VisionTransformerOptions& options) {
   return Initializer::normal(0, options.weight_deviation);
 }

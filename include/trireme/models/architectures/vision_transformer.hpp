@@ -25,13 +25,13 @@ struct VisionTransformerOptions {
   std::int64_t classes = 1000;
   ops::Activation activation = ops::Activation::gelu_erf;
   double epsilon = 1e-6;                 // of the norms
-  double dropout = 0;                    // of the embedding and of what each block adds to the residual stream
+  double dropout = 0;                    // of the embedding and of the outputs of attention and MLP
   double attention_dropout = 0;          // of attention weights, see nn::MultiheadAttentionOptions
-  bool distilled = false;                // a second token with a head of its own: DeiT; logits are the mean of both heads
+  bool distilled = false;                // as in DeiT, a second token has its own head; logits are the mean of both
   std::vector<std::string> labels = {};  // the names of the classes, or none
   double weight_deviation = 0.02;        // standard deviation of initial weights
 
-  // The sizes of DeiT's and the ViT's papers, for images of 224 x 224 in patches of 16 x 16 unless changed.
+  // The sizes of the DeiT and ViT papers. Unless changed, images have 224 x 224 pixels and patches 16 x 16.
   static VisionTransformerOptions tiny() { return {.heads = 3, .width = 192, .hidden = 768}; }
   static VisionTransformerOptions small() { return {.heads = 6, .width = 384, .hidden = 1536}; }
   static VisionTransformerOptions base() { return {}; }
@@ -39,10 +39,10 @@ struct VisionTransformerOptions {
 };
 
 // A Vision Transformer (Dosovitskiy et al. 2020, arXiv 2010.11929), or with `distilled` a DeiT (Touvron et al. 2020, arXiv
-// 2012.12877): names as in Hugging Face's ViTForImageClassification, but the blocks have torch.nn's names. Initial values are
-// those of transformers. On a tensor axis the ranks divide heads and hidden features. Its list of layers is the embedding of
-// patches, the blocks, and the norm with the head; without ModelContext::layer_costs the blocks are divided evenly over the
-// stages.
+// 2012.12877). Names are those of Hugging Face's ViTForImageClassification, but the blocks have torch.nn's names. Initial
+// values are those of transformers. On a tensor axis the ranks divide heads and hidden features. The list of layers is the
+// embedding of patches, the blocks, and the norm with the head; without ModelContext::layer_costs the blocks are divided evenly
+// over the stages.
 template <typename P, typename D = Cpu>
 class VisionTransformer : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>, nn::Residual<P, D>> {
  public:

@@ -8,8 +8,8 @@
 #include "trireme/core/export.hpp"
 #include "trireme/files/location.hpp"
 
-// Folders of LoRA adapters as Hugging Face's PEFT writes and reads them: adapter_config.json and adapter_model.safetensors. For
-// Llama, Gpt and GptNeoX, since their layers have the names of transformers.
+// Folders of LoRA adapters as Hugging Face's PEFT writes and reads them, with adapter_config.json and
+// adapter_model.safetensors. The functions work for Llama, Gpt and GptNeoX, since their layers have the names of transformers.
 //
 //   ModelContext context;
 //   context.lora = LoraOptions{.rank = 8, .alpha = 16, .targets = {"q_proj", "v_proj"}};

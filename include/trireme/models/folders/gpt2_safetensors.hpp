@@ -8,8 +8,8 @@
 #include "trireme/models/architectures/gpt.hpp"
 #include "trireme/models/folders/load_pretrained.hpp"
 
-// Exchange with Hugging Face's GPT2LMHeadModel: its names, and its Conv1D layout [in, out] for the weights of c_attn,
-// c_proj and c_fc.
+// Exchanges weights with Hugging Face's GPT2LMHeadModel. Files have its names, and its Conv1D layout [in, out] for the weights
+// of c_attn, c_proj and c_fc.
 namespace trireme TRIREME_EXPORT {
 namespace models {
 

@@ -17,8 +17,8 @@
 #include "trireme/models/folders/load_pretrained.hpp"
 #include "trireme/nn/weights/weights.hpp"
 
-// Folders of a model as Hugging Face's transformers writes and reads them: config.json, and the weights in model.safetensors or
-// in the shards that model.safetensors.index.json names.
+// Folders of a model as Hugging Face's transformers writes and reads them, with config.json, and the weights in
+// model.safetensors or in the shards that model.safetensors.index.json names.
 //
 //   models::Llama<Float32> model(models::llama_options("Llama-3.2-1B"));
 //   models::load_pretrained(model, "Llama-3.2-1B");
@@ -39,7 +39,7 @@ enum class Family : std::uint8_t {
 };
 
 // The family of a folder's model_type. `refused` maps families that the caller does not accept to advice for the Error. Any
-// other model_type is an Error that lists those that are accepted.
+// other model_type is an Error that lists the accepted types.
 //
 //   switch (models::family_of("folder", {{models::Family::vit, "train_vit trains vision transformers"}})) {
 Family family_of(const Location& path, const std::map<Family, std::string>& refused = {});
@@ -58,7 +58,7 @@ std::optional<data::Normalization> image_normalization(const Location& folder);
 
 // How images are resized before the centre of the model's `image_size` x `image_size` pixels is cut out, from
 // preprocessor_config.json. A crop to another size or an unsupported way to resize is an Error. Without the file, images are
-// resized to the model's size, bilinear.
+// resized to the model's size by bilinear interpolation.
 data::Resizing image_resizing(const Location& folder, std::int64_t image_size);
 
 // Reads the config.json of the family bert, with classes if the architecture is BertForSequenceClassification.
@@ -80,13 +80,13 @@ nn::LoadedWeights load_pretrained(Model& model, const GptNeoXOptions& options, c
 
 struct SavePretrainedOptions {
   DType dtype = DType::float32;  // of the weights in the file: also bfloat16 or float16; too large a value is an Error
-  // The folder that the model came from: its tokenizer or image processor files and its numbers of special tokens are copied,
+  // The folder that the model came from. Its tokenizer or image processor files and its numbers of special tokens are copied,
   // if it has any. Empty: none.
   Location from = {};
   // A folder, or a file in it, with the tokenizer to copy. Not given: the tokenizer of `from`; an empty Location: none.
   std::optional<Location> tokenizer = {};
-  // Content of chat_template.jinja, as tokenizers::ChatTemplate::jinja() returns it. Empty: that of the tokenizer's folder, if
-  // it has one.
+  // Content of chat_template.jinja, as tokenizers::ChatTemplate::jinja() returns it. Empty: the template in the tokenizer's
+  // folder, if it has one.
   std::string chat_template = {};
   // For a vision transformer: the normalisation of its images, for preprocessor_config.json if `from` has no such file.
   std::optional<data::Normalization> normalization = {};

@@ -21,15 +21,16 @@ struct TransformerEncoderLayerOptions {
   ops::Activation activation = ops::Activation::relu;
   double layer_norm_eps = 1e-5;
   bool norm_first = false;  // norms before attention and MLP (pre-norm), otherwise after the residual is added (post-norm)
-  double dropout = 0;  // of what attention and MLP add to the residual stream; also the default of the next two, as in torch
+  double dropout = 0;       // of the outputs of attention and MLP; also the default of the next two members, as in torch
   std::optional<double> attention_dropout = {};        // of attention weights, see nn::MultiheadAttentionOptions
   std::optional<double> mlp_dropout = {};              // of the activations between linear1 and linear2
   std::optional<Initializer> weight_initializer = {};  // not given: as nn::Linear; if given, biases are 0
 };
 
 // Bidirectional self-attention and an MLP (Vaswani et al. 2017, arXiv 1706.03762), with the parameters of
-// torch.nn.TransformerEncoderLayer. From residual stream to residual stream [batch, time, d_model]; in a sequence-parallel
-// model both are this rank's rows [rows, d_model]. The ranks of a tensor axis divide the heads and the features of the MLP.
+// torch.nn.TransformerEncoderLayer. forward() takes and returns a residual stream [batch, time, d_model]; in a
+// sequence-parallel model both are this rank's rows [rows, d_model]. The ranks of a tensor axis divide the heads and the
+// features of the MLP.
 template <typename P, typename D = Cpu>
 class TransformerEncoderLayer : public Module<P, D> {
  public:

@@ -27,7 +27,7 @@ struct NewTokens {
 template <typename T, typename D = Cpu>
 class KeyValueCache {
  public:
-  // For `sequences` sequences of at most `capacity` tokens. Memory is allocated when a layer first uses it.
+  // For `sequences` sequences of at most `capacity` tokens. Memory is allocated when a layer first uses the cache.
   KeyValueCache(std::int64_t sequences, std::int64_t capacity) : lengths_(checked(sequences, capacity)), capacity_(capacity) {}
 
   std::int64_t sequences() const { return std::ssize(lengths_); }
@@ -35,8 +35,8 @@ class KeyValueCache {
   std::int64_t length(std::int64_t sequence) const { return lengths_[place_of(sequence)]; }  // tokens read so far
   void clear(std::int64_t sequence) { lengths_[place_of(sequence)] = 0; }
 
-  // The following functions are for models. rows_of() says where new tokens go. Throws Error{invalid_argument} if a part is
-  // empty, two parts have the same sequence, or the tokens do not fit.
+  // The following functions are for models. rows_of() returns where new tokens go. It throws Error{invalid_argument} if a part
+  // is empty, two parts have the same sequence, or the tokens do not fit.
   std::vector<ops::CachedRows> rows_of(std::span<const NewTokens> parts) const {
     std::vector<ops::CachedRows> rows;
     for (const NewTokens& part : parts) {
@@ -61,7 +61,7 @@ class KeyValueCache {
             layer.dim(2), width);
     return layer;
   }
-  void add(std::span<const ops::CachedRows> rows) {  // after all layers have written them
+  void add(std::span<const ops::CachedRows> rows) {  // call it after all layers have written these rows
     for (const ops::CachedRows& part : rows) lengths_[place_of(part.sequence)] += part.count;
   }
 

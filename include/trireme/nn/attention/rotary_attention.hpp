@@ -21,7 +21,7 @@ struct RotaryAttentionOptions {
   std::int64_t head_size = 0;  // 0: width / heads
   bool bias = false;           // of queries, keys and values
   bool output_bias = false;
-  bool query_key_norm = false;  // RMS norms over the queries and keys of each head, before they are rotated: Qwen 3
+  bool query_key_norm = false;  // RMS norms over the queries and keys of each head, before they are rotated, as in Qwen 3
   double epsilon = 1e-6;        // of these norms
   double rotary_base = 10000;
   ops::RotaryScaling rotary_scaling = {};

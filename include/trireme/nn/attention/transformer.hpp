@@ -107,8 +107,8 @@ class CausalSelfAttention : public Module<P, D> {
   int heads_ = 0;  // of this rank
 };
 
-// linear to 4 * width, GELU, linear to width; shapes as in CausalSelfAttention. The ranks of a tensor axis divide the 4 * width
-// features.
+// An MLP: linear to 4 * width, GELU, linear to width. Shapes are as in CausalSelfAttention. The ranks of a tensor axis divide
+// the 4 * width features.
 template <typename P, typename D = Cpu>
 class TransformerMlp : public Module<P, D> {
  public:
@@ -148,7 +148,7 @@ class TransformerMlp : public Module<P, D> {
   }
 };
 
-// A pre-norm block (Radford et al. 2019, GPT-2), from residual stream to residual stream [batch, time, width]; in a
+// A pre-norm block (Radford et al. 2019, GPT-2), which takes and returns a residual stream [batch, time, width]; in a
 // sequence-parallel model both are this rank's rows [rows, width]. `time`: length of a sequence. forward(x, batch) takes
 // `time`, and document_starts if there are any, from the batch.
 template <typename P, typename D = Cpu>

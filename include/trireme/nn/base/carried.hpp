@@ -30,10 +30,10 @@ concept BatchOfRows = requires(const Batch& batch) {
 //   memory.keep(batch, after.value());
 //
 // The values have no gradient: backpropagation through time is truncated at the beginning of a step. In a step of DataParallel,
-// of() returns the values at the end of the previous step, even if a row is computed several times. Checkpoints save them; a
-// step that is aborted or skipped restores them. Each rank holds its own rows, given by ModelContext::rows. Outside of steps of
-// DataParallel, and in evaluation, separate values are carried, for any rows; checkpoints do not save them. A StepGraph on a
-// GPU can't use this class, since the graph records only once whether rows continue.
+// of() returns the values at the end of the previous step, even if a row is computed several times. Checkpoints save the
+// values; a step that is aborted or skipped restores them. Each rank holds its own rows, given by ModelContext::rows. Outside
+// of steps of DataParallel, and in evaluation, separate values are carried, for any rows; checkpoints do not save these values.
+// A StepGraph on a GPU can't use this class, since the graph records only once whether rows continue.
 template <typename P, typename D = Cpu>
 class Carried : public Module<P, D> {
  public:
@@ -48,7 +48,7 @@ class Carried : public Module<P, D> {
                                {.reduction = BufferReduction::none, .in_weights = false, .rows = rows});
   }
 
-  // [rows, ...], a copy.
+  // Returns a copy of the values, [rows, ...].
   template <BatchOfRows Batch>
   Tensor<T, D> of(const Batch& batch) const {
     if (!is_in_step()) return aside_of(batch);

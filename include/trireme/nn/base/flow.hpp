@@ -63,7 +63,8 @@ FlowPart allocate_like(const FlowPart& part, const std::shared_ptr<device::Memor
 void send_part(const Collectives& ranks, const FlowPart& part, int to, int tag, std::string_view name);
 Pending receive_part(const Collectives& ranks, const FlowPart& part, int from, int tag, std::string_view name);
 
-// Send a whole flow outside of steps, the layout first. broadcast_flow: reads `flow` on the root only; all ranks get it.
+// Send a whole flow outside of steps, beginning with its layout. broadcast_flow reads `flow` on the root only; all ranks get
+// the flow.
 void send_flow(const Collectives& ranks, const PackedFlow& flow, int to, std::string_view name);
 PackedFlow receive_flow(const Collectives& ranks, int from, const std::shared_ptr<device::MemoryResource>& memory,
                         std::string_view name);
@@ -104,7 +105,7 @@ void visit_parts(Flow& flow, Visit&& visit) {
   } else {
     static_assert(
         requires { flow.each(visit); },
-        "what goes from layer to layer is a Variable, a Tensor, or a struct with each(visit) that visits these");
+        "layers pass each other a Variable, a Tensor, or a struct with each(visit) that visits these");
     flow.each(visit);
   }
 }

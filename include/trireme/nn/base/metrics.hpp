@@ -13,7 +13,7 @@
 #include "trireme/core/mean.hpp"
 #include "trireme/ops/loss/ignored_target.hpp"
 
-// Metrics of a model's quality: accumulated over batches on each rank, then reduced over the ranks.
+// Metrics of a model's quality. Each rank accumulates them over its batches; then they are reduced over the ranks.
 //
 //   Mean right;
 //   for (const auto& batch : batches) right += accuracy(net.forward(batch.images), batch.labels);
@@ -71,7 +71,7 @@ Mean mean_of(const Loss<T, D>& loss) {
 // exp(mean cross-entropy). loss: the sum of mean_of(loss) over all batches and ranks.
 double perplexity(const Mean& loss);
 
-// Over all elements. The target has the shape of x, and is float for an x of half type, as in mse_loss.
+// The mean is over all elements. The target has the shape of x, and is float for an x of half type, as in mse_loss.
 template <typename T, typename D>
 Mean mean_squared_error(const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target) {
   return detail::mean_squared_error_on_host(detail::on_host(x), detail::on_host(target));
@@ -82,9 +82,9 @@ Mean mean_squared_error(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>&
 }
 
 // Counts how many rows of each label predict each class. Precision, recall and F1 are those of scikit-learn's
-// precision_recall_fscore_support(labels, predicted, labels=range(classes), zero_division=0), intersection over union is that
-// of its jaccard_score(): a quotient with denominator 0 is 0, and macro averages are over all classes, including those that
-// never occur.
+// precision_recall_fscore_support(labels, predicted, labels=range(classes), zero_division=0). Intersection over union is as in
+// scikit-learn's jaccard_score(). A quotient with denominator 0 is 0, and macro averages are over all classes, including those
+// that never occur.
 //
 //   ConfusionMatrix matrix(10);
 //   for (const auto& batch : batches) matrix.add(net.forward(batch.images), batch.labels);
@@ -135,7 +135,7 @@ class ConfusionMatrix {
   std::vector<std::int64_t> counts_;  // [classes, classes + 1]; the last column: no prediction
 };
 
-// Sums what all ranks have counted; every rank gets the result. All ranks call it, and only once for the same counts.
+// Sums the counts of all ranks; every rank gets the result. All ranks call it, and only once for the same counts.
 void all_reduce(const Collectives& ranks, std::span<Mean> means);  // the same number on each rank
 void all_reduce(const Collectives& ranks, Mean& mean);
 void all_reduce(const Collectives& ranks, ConfusionMatrix& matrix);

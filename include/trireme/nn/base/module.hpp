@@ -26,11 +26,12 @@ struct InitializeOptions {
 };
 
 namespace detail {
-// Its name shows up in the compiler's error if the class of a part of a model has no constructor and is an aggregate.
+// The compiler's error shows this name if the class of a part of a model has no constructor and is an aggregate.
 struct WriteUsingModuleModuleInTheClassOfThisPart {};
 }  // namespace detail
 
-// A part of a model with a dotted name. The root makes the Model in whose store it and its children register parameters.
+// A part of a model with a dotted name. The root makes the Model. The root and all modules within it register parameters in the
+// store of the Model.
 //
 //   struct Mlp : nn::Module<Float32> {
 //     using Module::Module;
@@ -44,8 +45,8 @@ struct WriteUsingModuleModuleInTheClassOfThisPart {};
 // ::Linear there for a layer of your own with the same name. In a class template, write typename Module<P, D>::Linear or
 // nn::Linear<P, D>.
 //
-// Several threads may evaluate one model at once: forward passes without a Tape, in evaluation, if the model lies on one rank.
-// Anything that changes the model (initialize, loading, a step, train, eval, writes to values) needs exclusive access.
+// Several threads may evaluate one model at once, by forward passes without a Tape in evaluation mode, if the model lies on one
+// rank. Anything that changes the model (initialize, loading, a step, train, eval, writes to values) needs exclusive access.
 template <typename P, typename D = Cpu>
 class Module {
  public:
@@ -122,18 +123,18 @@ class Module {
     return *model_;
   }
 
-  // The ranks over which this model's layers are split; null if they lie here as a whole.
+  // The ranks over which this model's layers are split; null if this rank holds whole layers.
   const Collectives* tensor_axis() const { return context().tensor.get(); }
   // Whether each rank of the tensor axis has its own rows.
   bool sequence_parallel() const { return context().sequence_parallel && tensor_axis() != nullptr; }
 
-  // Initializes every parameter and buffer of this module and those within it. Values depend only on the seed and the dotted
-  // names. Call it on the root for the whole model, or model.head.initialize() for a new head on loaded weights.
+  // Initializes every parameter and buffer of this module and of the modules within it. Values depend only on the seed and the
+  // dotted names. Call it on the root for the whole model, or model.head.initialize() for a new head on loaded weights.
   void initialize(const InitializeOptions& options = {}) {
     store().template initialize<M>(options.seed.value_or(context().seed), name_);
   }
 
-  // Training or evaluation mode of this module and those within it, for batch norm and dropout.
+  // Sets training or evaluation mode, which batch norm and dropout use, for this module and the modules within it.
   void train(bool on = true) { model_->modes().set(name_, on); }
   void eval() { train(false); }
   bool training() const { return model_->modes().is_on(name_); }
@@ -167,8 +168,8 @@ class Module {
     return parameter;
   }
 
-  // Runs the work of a layer's forward. Errors of arguments get the layer's name in front: "encoder.layers.1.linear2: linear: x
-  // ...".
+  // Runs the body of a layer's forward(). Errors of arguments get the layer's name in front: "encoder.layers.1.linear2: linear:
+  // x ...".
   template <typename Work>
   decltype(auto) named(const Work& work) const {
     try {
@@ -192,7 +193,7 @@ class Module {
     return sequence_parallel() && value.slot() != nullptr ? sum_gradient(value, *tensor_axis()) : value;
   }
 
-  // Registers a buffer: saved and loaded with the parameters, without a gradient.
+  // Registers a buffer, which is saved and loaded with the parameters and has no gradient.
   Buffer<M, D> add_buffer(std::string_view name, const Shape& shape, double initial, const BufferOptions& options = {}) {
     return Buffer<M, D>(model_, store().add_buffer(dotted(name), shape, initial, options));
   }

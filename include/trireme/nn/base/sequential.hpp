@@ -15,8 +15,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// Modules and functions one after the other. They are numbered as in torch.nn.Sequential, functions too, so that weights have
-// the same names: "<name>.0.weight", ...
+// Modules and functions one after the other. Both are numbered as in torch.nn.Sequential, so that weights have the same names:
+// "<name>.0.weight", ...
 //
 //   Sequential mlp{*this, "mlp"};
 //   ...

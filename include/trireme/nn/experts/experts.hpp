@@ -27,8 +27,8 @@ struct MixtureOfExpertsOptions {
   std::int64_t hidden = 0;  // features of each expert's MLP
   bool renormalise = true;  // the weights of a token's experts add up to 1; otherwise they are the router's probabilities
   // Above 0: an expert computes at most ceil(capacity_factor * top_k * time / count) tokens of a sequence. First choices come
-  // before second choices, then earlier tokens before later ones. A choice beyond the capacity is dropped and adds nothing. 0:
-  // no limit.
+  // before second choices; among equal choices, earlier tokens come before later tokens. A choice beyond the capacity is
+  // dropped and adds nothing. 0: no limit.
   double capacity_factor = 0;
   double auxiliary_loss = 0;       // factor of the loss that balances experts
   double z_loss = 0;               // factor of the loss that keeps the router's logits small
@@ -37,9 +37,10 @@ struct MixtureOfExpertsOptions {
   std::optional<Initializer> weight_initializer = {};
 };
 
-// The MLPs of a mixture, one after the other: gate_proj and up_proj [count * hidden, width], down_proj [count * width, hidden].
-// The ranks of a tensor axis divide the hidden features of each expert. The ranks of an expert axis divide the experts; tokens
-// are sent to the ranks of their experts and back (Lepikhin et al. 2020, arXiv 2006.16668).
+// The MLPs of a mixture. Each parameter holds all experts, one after the other: gate_proj and up_proj [count * hidden, width],
+// down_proj [count * width, hidden]. The ranks of a tensor axis divide the hidden features of each expert. The ranks of an
+// expert axis divide the experts; tokens are sent to the ranks of their experts and back (Lepikhin et al. 2020, arXiv
+// 2006.16668).
 template <typename P, typename D = Cpu>
 class Experts : public Module<P, D> {
  public:
@@ -73,7 +74,8 @@ class Experts : public Module<P, D> {
     down_proj = this->add_parameter("down_proj", of_width, options.weight_initializer.value_or(uniform_by_fan_in(hidden)));
   }
 
-  // x[tokens, width], weights[tokens, choices] -> [tokens, width], or this rank's rows of them in a sequence-parallel model.
+  // x[tokens, width], weights[tokens, choices] -> [tokens, width], or this rank's rows of the result in a sequence-parallel
+  // model.
   Variable<T, D> forward(const Variable<T, D>& x, const Variable<M, D>& weights, const ExpertRows& rows) const {
     return this->named([&] {
       if (this->context().expert != nullptr) return forward_between_ranks(x, weights, rows);
@@ -129,13 +131,14 @@ class Experts : public Module<P, D> {
   }
 };
 
-// A router sends each token to the top_k experts of highest probability; the result is the sum of their outputs, weighted by
-// these probabilities (Shazeer et al. 2017, arXiv 1701.06538; Jiang et al. 2024, arXiv 2401.04088). The router computes in the
-// master type. Only for the CPU. Names are those of Mixtral and Qwen2-MoE in transformers.
+// A router sends each token to the top_k experts of highest probability; the result is the sum of these experts' outputs,
+// weighted by the probabilities (Shazeer et al. 2017, arXiv 1701.06538; Jiang et al. 2024, arXiv 2401.04088). The router
+// computes in the master type. Only for the CPU. Names are those of Mixtral and Qwen2-MoE in transformers.
 //
-// With a tape it adds two losses to that of the step (add_loss()), each a mean over sequences, weighted by their targets:
-// - count * sum over experts of (share of tokens that chose the expert) * (its mean probability), over one sequence, so that
-//   this loss does not depend on ranks or micro-batches (Fedus et al. 2021, arXiv 2101.03961);
+// With a tape, forward() adds two losses to the loss of the step (add_loss()). Each is a mean over sequences, weighted by their
+// numbers of targets:
+// - count * sum over experts of (share of tokens that chose the expert) * (the expert's mean probability), over one sequence,
+//   so that this loss does not depend on ranks or micro-batches (Fedus et al. 2021, arXiv 2101.03961);
 // - the mean square of the logits' log-sum-exp (Zoph et al. 2022, arXiv 2202.08906).
 template <typename P, typename D = Cpu>
 class MixtureOfExperts : public Module<P, D> {
@@ -224,8 +227,8 @@ class MixtureOfExperts : public Module<P, D> {
 
   std::int64_t capacity(std::int64_t time) const {
     const double share = static_cast<double>(options_.top_k * time) / static_cast<double>(options_.count);
-    // At most all tokens of a sequence. The factor keeps ceil() from rounding up a product that is whole except for rounding
-    // errors.
+    // The result is at most all tokens of a sequence. The factor keeps ceil() from rounding up a product that is whole except
+    // for rounding errors.
     const double places = std::ceil(options_.capacity_factor * share * (1 - 1e-12));
     return options_.capacity_factor > 0 ? static_cast<std::int64_t>(std::min(places, static_cast<double>(time))) : 0;
   }

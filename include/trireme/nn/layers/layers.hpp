@@ -191,7 +191,7 @@ class LayerNorm : public Module<P, D> {
     return this->named([&] { return layer_norm<T, D>(x, this->shared(weight), this->shared(bias), epsilon_); });
   }
 
-  // {x + residual, its norm} in one pass over memory.
+  // Returns {x + residual, the norm of this sum} in one pass over memory.
   std::pair<Variable<M, D>, Variable<T, D>> add_and_normalize(const Variable<M, D>& x, const Variable<T, D>& residual) const {
     return this->named([&] { return residual_layer_norm(x, residual, this->shared(weight), this->shared(bias), epsilon_); });
   }
@@ -235,7 +235,7 @@ class RmsNorm : public Module<P, D> {
     return this->named([&] { return rms_norm<T, D>(x, this->shared(weight), epsilon_); });
   }
 
-  // {x + residual, its norm} in one pass over memory.
+  // Returns {x + residual, the norm of this sum} in one pass over memory.
   std::pair<Variable<M, D>, Variable<T, D>> add_and_normalize(const Variable<M, D>& x, const Variable<T, D>& residual) const {
     return this->named([&] { return residual_rms_norm(x, residual, this->shared(weight), epsilon_); });
   }
@@ -255,7 +255,7 @@ struct EmbeddingOptions {
   // A row that starts as zeros and gets no gradient; negative numbers count from the end. As in torch, loaded weights may have
   // other values there.
   std::optional<std::int32_t> padding_idx = {};
-  bool split = false;  // the ranks of a tensor axis divide the rows; no padding_idx then
+  bool split = false;  // the ranks of a tensor axis divide the rows; not together with padding_idx
 };
 
 // A table of vectors; weight [rows, width]. If the table is split, weight holds this rank's rows.
@@ -305,7 +305,7 @@ class Embedding : public Module<P, D> {
 };
 
 // Dropout whose random numbers are named after this module: the same elements are dropped on any number of ranks, and a second
-// call in the same micro-batch drops others. Its tape needs TapeOptions. Evaluation, or a forward pass without a tape, drops
+// call in the same micro-batch drops others. The tape needs TapeOptions. Evaluation, or a forward pass without a tape, drops
 // nothing. Dim 0 holds one sample after the other, each with the same number of rows; in a sequence-parallel model x holds this
 // rank's rows. Not for use between a column-parallel and a row-parallel layer, where features are divided.
 template <typename P, typename D = Cpu>

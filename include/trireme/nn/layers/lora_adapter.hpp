@@ -23,7 +23,7 @@ namespace nn {
 // from each rank and gives the sum to all. Without an axis there is no difference.
 enum class TensorSplit : std::uint8_t { none, column, row };
 
-// What an adapter needs to know of its linear layer.
+// The properties of a linear layer that its adapter uses.
 struct LoraLayer {
   // Neighbouring outputs; the ranks of a column-parallel layer divide each such group evenly.
   struct Outputs {
@@ -44,10 +44,11 @@ struct LoraLayer {
   }
 };
 
-// The adapter of a linear layer, see LoraOptions, under the layer's own name. Each part of a packed layer that is a target has
-// its own A and B. They lie one below the other in lora_A.weight [parts * rank, in] and lora_B.weight [outputs, rank], with the
-// outputs of these parts. In training, all parts read the input with the same elements dropped. Ranks divide B if the layer is
-// column-parallel, and A if it is row-parallel; all ranks hold the whole of the other one.
+// The adapter of a linear layer, see LoraOptions, registered under the layer's own name. Each part of a packed layer that is a
+// target has its own A and B. The matrices lie one below the other in lora_A.weight [parts * rank, in] and lora_B.weight
+// [outputs, rank], where `outputs` counts the outputs of these parts. In training, all parts read the input with the same
+// elements dropped. Ranks divide B if the layer is column-parallel, and A if it is row-parallel; all ranks hold the other
+// matrix as a whole.
 template <typename P, typename D = Cpu>
 class LoraAdapter : public Module<P, D> {
  public:
@@ -105,7 +106,7 @@ class LoraAdapter : public Module<P, D> {
     return of_b;
   }
 
-  // x A^T, of all parts side by side, for the rows of y.
+  // x A^T of all parts, side by side, for the rows of y.
   Variable<T, D> reduced(const Variable<T, D>& x) const {
     if (split_ == TensorSplit::none) return linear(x, a.variable());
     const Collectives& axis = *this->tensor_axis();
@@ -117,7 +118,8 @@ class LoraAdapter : public Module<P, D> {
     return sum_gradient(without_filling(gather_rows(filled_up(linear(x, with_summed_gradient(a))), axis)), axis);
   }
 
-  // Collectives divide rows at multiples of 16 elements: pads the rows of an adapter with zeros to such a width.
+  // Collectives divide rows at multiples of 16 elements, so this function pads the rows of an adapter with zeros to such a
+  // width.
   Variable<T, D> filled_up(const Variable<T, D>& rows) const {
     const std::int64_t width = rows.shape()[rows.shape().size() - 1];
     return width % 16 == 0 ? rows : pad(rows, {0, 16 - width % 16});
@@ -128,7 +130,7 @@ class LoraAdapter : public Module<P, D> {
     return rows.shape()[last] == width ? rows : narrow(rows, last, 0, width);
   }
 
-  // A parameter that all ranks hold and each uses for its own rows.
+  // A parameter that all ranks hold; each rank uses it for its own rows.
   Variable<T, D, M> with_summed_gradient(const Parameter<T, D, M>& parameter) const {
     return computed_weight<T>(sum_gradient(parameter.master(), *this->tensor_axis()));
   }

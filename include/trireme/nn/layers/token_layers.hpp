@@ -26,7 +26,7 @@ Tensor<std::int32_t, D> positions_of(const Tensor<std::int32_t, D>& tokens, cons
 
 // The sum of the embeddings of tokens [batch, time] and of their positions: [batch, time, width], or in a sequence-parallel
 // model this rank's rows of this sum. Positions count from the start of each token's document, given by document_starts [batch,
-// time]; if that is undefined, from the start of the sequence.
+// time], or from the start of the sequence if document_starts is undefined.
 template <typename P, typename D>
 Variable<typename P::Master, D> embed_tokens(const Embedding<P, D>& of_tokens, const Embedding<P, D>& of_positions,
                                              const Tensor<std::int32_t, D>& tokens,
@@ -53,8 +53,8 @@ struct TokenEmbeddingOptions {
   Initializer initializer = Initializer::normal(0, 0.02);
 };
 
-// The first layer of a language model: from a batch with tokens [batch, time] to the residual stream [batch, time, width]. The
-// ranks of a tensor axis divide the vocabulary.
+// The first layer of a language model. It takes a batch with tokens [batch, time] and returns the residual stream [batch, time,
+// width]. The ranks of a tensor axis divide the vocabulary.
 template <typename P, typename D = Cpu>
 class TokenEmbedding : public Module<P, D> {
  public:
@@ -91,14 +91,14 @@ struct TokenLogitsOptions {
 };
 
 // The last layer of a language model: states [batch, time, width] -> logits [batch, time, vocabulary]; on a tensor axis each
-// rank gets its part of the vocabulary. Its weight is that of an embedding (tied) or its own.
+// rank gets its part of the vocabulary. The layer uses the weight of an embedding (tied) or a weight of its own.
 template <typename P, typename D = Cpu>
 class TokenLogits : public Module<P, D> {
  public:
   using T = typename P::Compute;
   using M = typename P::Master;
 
-  // Tied to the weight of `tokens`. has_bias: adds a bias [vocabulary], as BERT does.
+  // Uses the weight of `tokens` (tied). has_bias: adds a bias [vocabulary], as BERT does.
   TokenLogits(const Module<P, D>& parent, std::string_view name, const Embedding<P, D>& tokens, bool has_bias = false)
       : Module<P, D>(parent, name),
         weight(this->share(tokens.weight)),
@@ -141,7 +141,7 @@ class TokenLogits : public Module<P, D> {
   requires requires(const Batch& batch) { batch.time(); }
   Variable<T, D> forward(const Variable<T, D>& states, const Batch& batch) const { return forward(states, batch.time()); }
 
-  // Cross-entropy with targets [batch, time]; ops::ignored_target is ignored.
+  // Cross-entropy with targets [batch, time]; targets of ops::ignored_target are ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) const {
     const Collectives* axis = this->tensor_axis();
     if (axis == nullptr) return cross_entropy(logits, targets);

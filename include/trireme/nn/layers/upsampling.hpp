@@ -30,7 +30,7 @@ class Upsample : public Module<P, D> {
   InterpolateOptions options_;
 };
 
-// pixel_shuffle(x, factor); torch.nn.PixelShuffle.
+// Computes pixel_shuffle(x, factor), as torch.nn.PixelShuffle does.
 template <typename P, typename D = Cpu>
 class PixelShuffle : public Module<P, D> {
  public:

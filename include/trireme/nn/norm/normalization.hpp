@@ -4,7 +4,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/module.hpp"
 
-// Norms of images [batch, height, width, channels]; those of sequences are in nn/layers/layers.hpp.
+// Norms of images [batch, height, width, channels]. Norms of sequences are in nn/layers/layers.hpp.
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
@@ -16,8 +16,8 @@ struct BatchNormOptions {
   Initializer weight_initializer = Initializer::constant(1);
 };
 
-// Normalises x [..., channels] over all rows: in training by the statistics of the micro-batch, over all ranks if DataParallel
-// synchronises them; in evaluation by the running statistics.
+// Normalises x [..., channels] over all rows. Training uses the statistics of the micro-batch, of all ranks if DataParallel
+// synchronises them; evaluation uses the running statistics.
 template <typename P, typename D = Cpu>
 class BatchNorm2d : public Module<P, D> {
  public:
@@ -40,7 +40,7 @@ class BatchNorm2d : public Module<P, D> {
   Variable<T, D> forward(const Variable<T, D>& x) const {
     return this->named([&] { return batch_norm(x, weight.master(), bias.master(), running(), arguments()); });
   }
-  // relu(forward(x)), relu(forward(x) + residual) in one pass over memory.
+  // The next two return relu(forward(x)) and relu(forward(x) + residual), each in one pass over memory.
   Variable<T, D> forward_relu(const Variable<T, D>& x) const {
     return this->named([&] { return batch_norm_relu(x, weight.master(), bias.master(), running(), arguments()); });
   }
@@ -77,7 +77,7 @@ struct GroupNormOptions {
   bool affine = true;
 };
 
-// x [batch, ..., channels], normalised for each sample over each of `groups` equal parts of the channels. The result does not
+// Normalises x [batch, ..., channels] for each sample over each of `groups` equal parts of the channels. The result does not
 // depend on how a batch is divided.
 template <typename P, typename D = Cpu>
 class GroupNorm : public Module<P, D> {
@@ -113,8 +113,8 @@ struct InstanceNormOptions {
   bool affine = false;  // weight and bias [channels]
 };
 
-// x [batch, height, width, channels], normalised for each channel of each sample over its pixels (Ulyanov et al. 2016, arXiv
-// 1607.08022): group norm with a group for each channel, as torch.nn.InstanceNorm2d without running statistics.
+// Normalises x [batch, height, width, channels] for each channel of each sample over its pixels (Ulyanov et al. 2016, arXiv
+// 1607.08022). This is group norm with a group for each channel, as torch.nn.InstanceNorm2d without running statistics.
 template <typename P, typename D = Cpu>
 class InstanceNorm2d : public GroupNorm<P, D> {
  public:

@@ -13,8 +13,8 @@
 #include "trireme/nn/base/first_values.hpp"
 #include "trireme/nn/base/module.hpp"
 
-// Layers whose weights are computed from parameters by weight_norm() or spectral_norm(). Ranks of a tensor axis compute them
-// alike.
+// Layers whose weights are computed from parameters by weight_norm() or spectral_norm(). All ranks of a tensor axis compute
+// these layers alike.
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 

@@ -42,8 +42,8 @@ struct RecurrentState {
   }
 };
 
-// torch.nn.LSTM and torch.nn.GRU with batch_first: the same names, shapes, gates and initial values. In mixed precision, input,
-// computation and output are float32.
+// Names, shapes, gates and initial values are those of torch.nn.LSTM and torch.nn.GRU with batch_first. In mixed precision,
+// input, computation and output are float32.
 template <typename P, ops::RecurrentCell kind, typename D = Cpu>
 class Recurrent : public Module<P, D> {
  public:
@@ -92,8 +92,8 @@ class Recurrent : public Module<P, D> {
     });
   }
 
-  // For a list of layers: returns only the output. States start as zeros, or with RecurrentOptions::carried as the same rows'
-  // states at the end of the previous step.
+  // For a list of layers: returns only the output. States start as zeros, or, if RecurrentOptions::carried is set, as the
+  // states of the same rows at the end of the previous step.
   template <typename Batch>
   Variable<T, D> forward(const Variable<T, D>& x, const Batch& batch) const {
     if (!options_.carried) return forward(x).out;

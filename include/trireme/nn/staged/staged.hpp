@@ -39,7 +39,7 @@ struct IsModuleList : std::false_type {};
 template <typename M>
 struct IsModuleList<ModuleList<M>> : std::true_type {};
 
-// What the division into stages knows of a module of a layer.
+// A module of a layer, as the division into stages sees it.
 struct StagedModule {
   std::string name;
   std::optional<double> cost = {};  // from its cost(), if it has one
@@ -83,7 +83,7 @@ class FunctionLayer {
  public:
   FunctionLayer(std::vector<StagedModule> modules, F function) : layer_{std::move(modules)}, function_(std::move(function)) {}
 
-  // Sets the layer's cost, in the same unit as the other layers'.
+  // Sets the layer's cost, in the unit of the other layers' costs.
   FunctionLayer costs(double cost) const {
     FunctionLayer result = *this;
     result.layer_.cost = cost;
@@ -201,11 +201,11 @@ auto chain(const L&... layers) {
 //   step.backward(net, batches);  // parallel::Step, on one rank or in a pipeline
 //
 // All ranks construct all layers; a rank has memory for parameters and buffers of its own stages only. A layer's parameters are
-// those of its modules and the modules within them, and parameters that these modules share() with others. Two stages that use
-// one parameter both hold it, and its gradients are summed. A module may be in several layers; each draws its own random
-// numbers. A module with buffers is an error if its layers lie on several ranks.
+// the parameters of its modules and of the modules within them, including parameters that these modules share() with others.
+// Two stages that use one parameter both hold it, and its gradients are summed. A module may be in several layers; each draws
+// its own random numbers. A module with buffers is an error if its layers lie on several ranks.
 //
-// Flow: what goes from layer to layer, see flow.hpp. Output: what the last layer returns.
+// Flow: the type that each layer passes to the next, see flow.hpp. Output: the type that the last layer returns.
 template <typename P, typename D, typename Batch, typename Flow = Variable<typename P::Master, D>,
           typename Output = Variable<typename P::Compute, D>>
 class Staged : public Module<P, D> {
@@ -219,8 +219,8 @@ class Staged : public Module<P, D> {
   std::size_t num_layers() const { return inner_.size() + 1; }
   const std::vector<Range>& stages() const { return stages_; }  // the layers of each stage
 
-  // The whole model. In a pipeline all ranks call it, without a tape: the stages compute one after the other, and all ranks get
-  // the result.
+  // Computes the whole model. In a pipeline all ranks call it, without a tape: the stages compute one after the other, and all
+  // ranks get the result.
   Output forward(const Batch& batch) const {
     Output output{};
     const std::optional<Flow> x = before_last_layer(batch);
@@ -249,7 +249,7 @@ class Staged : public Module<P, D> {
     return last_(x, batch);
   }
 
-  // While the returned object lives, random numbers are drawn as in a layer after the last one. It is for the model's loss().
+  // While the returned object lives, random numbers are drawn as in a layer after the last one. Use it for the model's loss().
   detail::InLayer in_loss() const { return detail::InLayer(numbered_.back()); }
 
   // The input of the model's last layer, on the rank that has this layer; nothing on other ranks. Stages run one after the
@@ -287,9 +287,9 @@ class Staged : public Module<P, D> {
 
   // Defines the list of layers. Call it once, after all modules are made. A layer is a module, a chain() of layers, or a
   // layer({modules}, function); a ModuleList counts as one layer for each module. The first layer has forward(batch), the
-  // others forward(flow) or forward(flow, batch). Each returns a flow, the last one the output. Stages are cut by
-  // ModelContext::layer_costs. Without these, a layer's cost is that of layer(...).costs(), or the cost() of its modules, or
-  // the sizes of the matrices that its modules multiply by.
+  // others forward(flow) or forward(flow, batch). Each layer returns a flow, and the last layer returns the output. Stages are
+  // cut by ModelContext::layer_costs. Without these, a layer's cost is the number given to layer(...).costs(), or the cost() of
+  // its modules, or the sizes of the matrices that its modules multiply by.
   template <typename First, typename... Rest>
   void layers(const First& first, const Rest&... rest) {
     require(stages_.empty(), "layers() of a model is called once");
@@ -364,7 +364,7 @@ auto loss_from(const Net& model, const Output& output, const Batch& batch) {
 }
 
 // The loss of a model of stages, model.loss(model.forward(batch), batch). In a pipeline all ranks call it, without a tape: the
-// last stage computes it, and all ranks get its numbers.
+// last stage computes the loss, and all ranks get its numbers.
 template <typename Net>
 auto loss_of(const Net& model, const typename Net::BatchType& batch) {
   using MasterLoss = std::remove_cvref_t<decltype(as_loss(model.loss(model.forward(batch), batch)))>;

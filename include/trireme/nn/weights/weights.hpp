@@ -14,8 +14,8 @@ namespace trireme TRIREME_EXPORT {
 namespace nn {
 
 struct LoadOptions {
-  // True, for a new head: parameters that are missing in the file or have another shape
-  // there keep their values, and tensors that the model does not have are ignored.
+  // For a new head. If true, parameters that the file lacks or holds with another shape keep their values, and tensors that the
+  // model does not have are ignored.
   bool allow_missing = false;
 };
 
@@ -25,14 +25,14 @@ struct LoadedWeights {
   std::vector<std::string> unexpected = {};  // in the file, not in the model
 };
 
-// Loads the weights into the model's store. A missing or unknown tensor or another shape is an Error that names it, and then
-// nothing changes. T: the element type of the model's values. All ranks of a divided model call this.
+// Loads the weights into the model's store. A missing tensor, an unknown tensor or another shape is an Error that names the
+// tensor; the store then does not change. T: the element type of the model's values. All ranks of a divided model call this.
 template <typename T>
 TRIREME_EXPORT void load_weights(Model& model, const Location& path);
 
-// All ranks of a divided model call this. The first rank writes the file, tensor by tensor, as the others send theirs. The file
-// has the same bytes however the model is divided. `metadata`: text to save with the weights, such as a vocabulary
-// (data/text/vocabulary.hpp).
+// All ranks of a divided model call this. The first rank writes the file, tensor by tensor; the other ranks send their tensors
+// to it. The file has the same bytes however the model is divided. `metadata`: text to save with the weights, such as a
+// vocabulary (data/text/vocabulary.hpp).
 template <typename T>
 TRIREME_EXPORT void save_weights(Model& model, const Location& path, const SafetensorsMetadata& metadata = {});
 

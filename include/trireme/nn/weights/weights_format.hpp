@@ -21,7 +21,7 @@ struct StoredRows {
   std::int64_t count = 0;  // 0: all
 };
 
-// A tied weight: a tensor whose values equal those of the tensor `of`. Files hold both tensors, or only the one of this name.
+// A tied weight: a tensor whose values equal those of the tensor `of`. Files hold both tensors or either of them.
 struct RepeatedTensor {
   std::string name;
   std::string of;

@@ -18,8 +18,8 @@
 
 // Functions that reorder, join, cut and repeat elements. Negative dims count from the end. Tensors are contiguous. Therefore
 // only these functions return views, for any extents: squeeze, unsqueeze and flatten; select, slice, narrow, split and chunk
-// along dim 0 with step 1. All others return copies, including expand. T: float, double, bfloat16, float16, std::int32_t,
-// std::int64_t, bool.
+// along dim 0 with step 1. All other functions return copies, including expand. T: float, double, bfloat16, float16,
+// std::int32_t, std::int64_t, bool.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -112,7 +112,8 @@ Tensor<T, D> stack(std::initializer_list<Tensor<T, D>> xs, int dim = 0) {
   return stack(std::vector(xs), dim);
 }
 
-// x[begin:end:step] along a dim, as in Python; a step below 1 is an error. A view along dim 0 with step 1, otherwise a copy.
+// x[begin:end:step] along a dim, as in Python; a step below 1 is an error. The result is a view along dim 0 with step 1,
+// otherwise a copy.
 template <typename T, typename D>
 Tensor<T, D> slice(const Tensor<T, D>& x, int dim, std::int64_t begin, std::int64_t end = Slice::to_end,
                    std::int64_t step = 1) {
@@ -139,7 +140,8 @@ Tensor<T, D> slice_scatter(const Tensor<T, D>& x, const Tensor<T, D>& source, co
   return ops::with_part(x, ops::sliced("slice_scatter", ops::defined_shape("slice_scatter", x), slices), source);
 }
 
-// `length` elements along a dim, from `start` on; an error if they reach beyond the dim. A view along dim 0, otherwise a copy.
+// `length` elements along a dim, from `start` on; an error if they reach beyond the dim. The result is a view along dim 0,
+// otherwise a copy.
 template <typename T, typename D>
 Tensor<T, D> narrow(const Tensor<T, D>& x, int dim, std::int64_t start, std::int64_t length) {
   return ops::part_of("narrow", x, dim, ops::narrowed(ops::defined_shape("narrow", x), dim, start, length));
@@ -176,7 +178,7 @@ std::array<Tensor<T, D>, n> chunk(const Tensor<T, D>& x, int dim = 0) {
   return ops::parts_of<n>(x.defined() ? x.shape() : Shape(), dim, chunk(x, n, dim));
 }
 
-// transpose() exchanges two dims. permute() reorders all of them: dim i of the result is dim dims[i] of x.
+// transpose() exchanges two dims. permute() reorders all dims: dim i of the result is dim dims[i] of x.
 template <typename T, typename D>
 Tensor<T, D> transpose(const Tensor<T, D>& x, int first, int second) {
   return ops::moved(x, ops::transposed(ops::defined_shape("transpose", x), first, second));
@@ -199,7 +201,8 @@ Tensor<T, D> repeat(const Tensor<T, D>& x, const std::vector<std::int64_t>& time
   return ops::moved(x, ops::repeated(ops::defined_shape("repeat", x), times));
 }
 
-// Moves elements by `shift` places along a dim, and the last elements to its start. A negative shift moves them back.
+// Moves elements by `shift` places along a dim; elements moved beyond its end come to its start. A negative shift moves in the
+// other direction.
 template <typename T, typename D>
 Tensor<T, D> roll(const Tensor<T, D>& x, const std::vector<std::int64_t>& shifts, const std::vector<int>& dims) {
   return ops::moved(x, ops::rolled(ops::defined_shape("roll", x), shifts, dims));
@@ -241,8 +244,9 @@ Tensor<T, D> tril(const Tensor<T, D>& x, std::int64_t diagonal = 0) {
   return ops::triangle_of("tril", ops::Triangle::lower, x, diagonal);
 }
 
-// Views. squeeze(x) removes all dims of extent 1, squeeze(x, dim) removes `dim` if its extent is 1. unsqueeze() inserts a dim
-// of extent 1 before `dim`, or as the last one for -1. flatten() merges the dims from start_dim to end_dim, both included.
+// The following functions return views. squeeze(x) removes all dims of extent 1, squeeze(x, dim) removes `dim` if its extent is
+// 1. unsqueeze() inserts a dim of extent 1 before `dim`, or as the last one for -1. flatten() merges the dims from start_dim to
+// end_dim, both included.
 template <typename T, typename D>
 Tensor<T, D> squeeze(const Tensor<T, D>& x) {
   return x.reshape(ops::squeezed_shape(ops::defined_shape("squeeze", x)));
@@ -256,8 +260,8 @@ Tensor<T, D> unsqueeze(const Tensor<T, D>& x, int dim) {
   return x.reshape(ops::unsqueezed_shape(ops::defined_shape("unsqueeze", x), dim));
 }
 
-// The elements at one index of a dim, without this dim: select(x, 1, 0) is x[:, 0]. A negative index counts from the end. A
-// view along dim 0, otherwise a copy.
+// The elements at one index of a dim, without this dim: select(x, 1, 0) is x[:, 0]. A negative index counts from the end. The
+// result is a view along dim 0, otherwise a copy.
 template <typename T, typename D>
 Tensor<T, D> select(const Tensor<T, D>& x, int dim, std::int64_t index) {
   const Shape& shape = ops::defined_shape("select", x);

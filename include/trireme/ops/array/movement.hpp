@@ -63,8 +63,8 @@ Movement sliced(std::string_view name, const Shape& x, int dim, const Slice& sli
 template <typename T, typename D>
 TRIREME_EXPORT void move_elements(const Movement& movement, const Tensor<T, D>& x, Tensor<T, D>& y);
 
-// An element of dx = the sum of dy over the places to which the element of x was copied; += with `accumulate`. T: float,
-// double, bfloat16, float16.
+// Each element of dx becomes the sum of dy over the places to which this element of x was copied; with `accumulate` the sum is
+// added. T: float, double, bfloat16, float16.
 template <typename T, typename D>
 TRIREME_EXPORT void move_gradient(const Movement& movement, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
 
@@ -76,20 +76,20 @@ void replace_part(const Movement& part, const Tensor<T, D>& source, Tensor<T, D>
 }
 void require_part(const Movement& part, const Shape& source);
 
-// Which elements the slice selects from a dim of `extent`, as in Python: {first, count}.
+// The elements that the slice selects from a dim of `extent`, as in Python: {first, count}.
 std::pair<std::int64_t, std::int64_t> slice_of(std::string_view op, std::int64_t extent, const Slice& slice);
 
-// The slice of `length` elements from `start` on; Error{invalid_argument} if it reaches beyond the dim. A negative start counts
-// from the end.
+// The slice of `length` elements from `start` on. Throws Error{invalid_argument} if the slice reaches beyond the dim. A
+// negative start counts from the end.
 Slice narrowed(const Shape& x, int dim, std::int64_t start, std::int64_t length);
 
-// The extents of the parts of a dim. split_sizes() makes parts of `size` elements, chunk_sizes() at most `count` parts of equal
-// size. The last part may be smaller. For a dim of extent 0, split_sizes() makes one empty part, and chunk_sizes() `count`
-// empty parts.
+// The extents of the parts of a dim. split_sizes() makes parts of `size` elements, chunk_sizes() makes at most `count` parts of
+// equal size. The last part may be smaller. For a dim of extent 0, split_sizes() makes one empty part, and chunk_sizes()
+// `count` empty parts.
 std::vector<std::int64_t> split_sizes(std::int64_t extent, std::int64_t size);
 std::vector<std::int64_t> chunk_sizes(std::int64_t extent, std::int64_t count);
 
-// Error{invalid_argument} unless the sizes add up to the extent.
+// Throws Error{invalid_argument} unless the sizes add up to the extent.
 void require_sizes(std::int64_t extent, const std::vector<std::int64_t>& sizes);
 
 // The index of `dim`, which may count from the end. Throws Error for other numbers: "flip: x [2, 3] has no dim 2".

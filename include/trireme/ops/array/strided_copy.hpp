@@ -8,8 +8,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// A box of elements, and where it lies in x and in y. Each dim of the box has an extent and two strides, in elements: `from` in
-// x and `to` in y. The transpose of a matrix of 2 rows and 3 columns:
+// A box of elements, and its places in x and in y. Each dim of the box has an extent and two strides, in elements: `from` in x
+// and `to` in y. Example: the transpose of a matrix of 2 rows and 3 columns.
 //
 //   StridedCopy transposed;
 //   transposed.add({.extent = 3, .from = 1, .to = 2});

@@ -16,7 +16,7 @@ struct AttentionOptions {
   std::int64_t window = 0;
   double scale = 0;             // factor of the products of queries and keys; 0: 1 / sqrt(head size)
   std::int64_t keys = 0;        // rows of kv in use, if kv is a larger cache; 0: all
-  std::int64_t value_size = 0;  // size of a head's values and output; 0: the size of its queries; 0 on a GPU
+  std::int64_t value_size = 0;  // size of a head's values and output; 0: the size of its queries; must be 0 on a GPU
 };
 
 // Computes softmax(scale * q k^T) v of each head in blocks of queries: the matrix of queries x keys is never stored, and keys

@@ -21,8 +21,8 @@ template <typename T, typename D>
 TRIREME_EXPORT void embedding_backward(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& dy, Tensor<T, D>& dweight,
                                        bool accumulate, std::optional<std::int32_t> padding = {});
 
-// Resolves `padding` to a row of a table with `rows` rows: negative numbers count from the table's end. Error{invalid_argument}
-// if there is no such row.
+// Resolves `padding` to a row of a table with `rows` rows: negative numbers count from the table's end. Throws
+// Error{invalid_argument} if there is no such row.
 std::optional<std::int32_t> padding_row(std::optional<std::int32_t> padding, std::int64_t rows);
 
 }  // namespace ops

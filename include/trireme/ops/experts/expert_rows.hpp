@@ -12,12 +12,12 @@ namespace ops {
 struct ExpertRowsOptions {
   std::int64_t experts = 0;
   // The most rows that an expert takes from each group of neighbouring tokens (Lepikhin et al. 2020, arXiv 2006.16668); 0: no
-  // limit. First choices go before second choices, and earlier tokens before later ones.
+  // limit. First choices go before second choices; among equal choices, earlier tokens go before later tokens.
   std::int64_t capacity = 0;
   std::int64_t tokens_of_group = 0;  // needed with a capacity
 };
 
-// The rows that experts compute: one for each choice of a token, except those that the capacity drops. The rows of an expert
+// The rows that experts compute: one for each choice of a token, except choices that the capacity drops. The rows of an expert
 // are contiguous, in the order of the tokens.
 struct ExpertRows {
   std::int64_t tokens = 0;

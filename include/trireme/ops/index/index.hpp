@@ -20,8 +20,8 @@ concept IsIndex = std::same_as<I, std::int32_t> || std::same_as<I, std::int64_t>
 namespace ops {
 
 // The first function returns the part of x that an index uses: along dims other than `dim`, the index may be smaller than x.
-// The second returns the part of a source that is used, because a source may be larger than the index. Empty if everything is
-// used.
+// The second returns the part of a source that is used, because a source may be larger than the index. The result is empty if
+// everything is used.
 std::vector<Slice> reached_slices(std::string_view name, const Shape& x, int dim, const Shape& index);
 std::vector<Slice> reached_slices(std::string_view name, const Shape& source, const Shape& index);
 

@@ -57,7 +57,7 @@ template <typename T, typename D>
 TRIREME_EXPORT void cross_entropy_in_place(Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, Accumulate<T> scale,
                                            Tensor<double, D>& sums, const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// The loss of each row: losses[rows], 0 in ignored rows; exponentials are those of cross_entropy.
+// The loss of each row: losses[rows], 0 in ignored rows; exponentials are as in cross_entropy.
 template <typename T, typename D>
 TRIREME_EXPORT void cross_entropy_rows(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                        const Tensor<Accumulate<T>, D>& exponentials, Tensor<Accumulate<T>, D>& losses,

@@ -5,7 +5,7 @@
 #include "trireme/core/float8.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Matrix products of 8-bit operands, each with one scale for all its elements: Micikevicius et al. 2022, arXiv 2209.05433.
+// Matrix products of 8-bit operands, each with one scale for all its elements (Micikevicius et al. 2022, arXiv 2209.05433).
 // Scales and amaxes are computed in the memory of the tensors: the host never waits.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
@@ -31,9 +31,9 @@ TRIREME_EXPORT void delayed_float8_scale(const Tensor<T, D>& x, const Tensor<flo
 template <typename D>
 TRIREME_EXPORT void push_amax(const Tensor<float, D>& amax, Tensor<float, D>& history);
 
-// Codes are x * factor, rounded to the nearest, ties to even. Too large values become F's largest. inf and NaN become NaN, so
-// that an infinite gradient is not mistaken for a large one. The leading dims of x are folded into rows: x[rows, columns]. rows
-// and columns are multiples of 16.
+// Codes are x * factor, rounded to the nearest, ties to even. Too large values become F's largest value. inf and NaN become
+// NaN, so that an infinite gradient is not mistaken for a large one. The leading dims of x are folded into rows: x[rows,
+// columns]. rows and columns are multiples of 16.
 template <typename F, typename D = Cpu>
 struct Quantized {
   Tensor<F, D> codes;       // [rows, columns]

@@ -24,7 +24,7 @@ requires(std::same_as<C, T> || std::same_as<C, Accumulate<T>>) TRIREME_EXPORT
     void matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<C, D>& c, MatmulOptions options = {});
 
 // inference: no gradient is computed from the result. On CPUs, float products of up to 8 rows then use a faster order of
-// additions. With it, a row has the same bits for any number of rows up to 8.
+// additions. With this order, a row has the same bits for any number of rows up to 8.
 enum class LinearUse : std::uint8_t { training, inference };
 
 // y[rows, out] = x[rows, in] weight[out, in]^T + bias[out]; an undefined bias adds nothing. If T is bfloat16 or float16, a GPU

@@ -7,9 +7,9 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Batch norm of x [..., channels]: every channel is normalised over all rows. Ioffe, Szegedy 2015, arXiv 1502.03167.
-// If several ranks hold rows of one batch, each sums its own rows, and the sums are added before they are used.
-// T: float, double, bfloat16, float16; weight and bias are float for the last two.
+// Batch norm of x [..., channels]: every channel is normalised over all rows (Ioffe, Szegedy 2015, arXiv 1502.03167). If
+// several ranks hold rows of one batch, each sums its own rows, and the sums are added before they are used. T: float, double,
+// bfloat16, float16; weight and bias are float for the last two.
 
 // sums [2 * channels]: for each channel the sum of its elements, then for each channel the sum of their squares.
 template <typename T, typename D>
@@ -37,7 +37,7 @@ template <typename A, typename D>
 TRIREME_EXPORT void batch_norm_running_statistics(const Tensor<A, D>& running_mean, const Tensor<A, D>& running_var,
                                                   double epsilon, Tensor<double, D>& mean, Tensor<double, D>& rstd);
 
-// y = (x - mean) * rstd * weight + bias, then + residual, then ReLU if `relu` is set: one pass over memory.
+// y = (x - mean) * rstd * weight + bias + residual, then ReLU if `relu` is set, in one pass over memory.
 template <typename T, typename D>
 struct BatchNormForward {
   using A = Accumulate<T>;
@@ -80,7 +80,8 @@ TRIREME_EXPORT void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass
 template <typename A, typename D>
 TRIREME_EXPORT void batch_norm_weight_gradient(const Tensor<double, D>& sums, Tensor<A, D>& gradient, bool accumulate);
 
-// `sums` are over the rows of all ranks, `rows` in total; undefined if mean and rstd do not depend on x (evaluation).
+// `sums` are over the rows of all ranks, and `rows` is the number of these rows. `sums` is undefined if mean and rstd do not
+// depend on x (evaluation).
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm_backward(const BatchNormBackward<T, D>& pass, const Tensor<double, D>& sums, double rows,
                                         Tensor<T, D>& dx, bool accumulate_dx);

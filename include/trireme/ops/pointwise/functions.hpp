@@ -102,7 +102,7 @@ template <typename A, typename B>
 requires detail::Pair<A, B>
 auto divide(const A& a, const B& b) { return pointwise(ops::Binary::divide, a, b); }
 
-// NaN where an operand is NaN. Where the operands are equal, each gets half of the gradient.
+// The result is NaN where an operand is NaN. Where the operands are equal, each gets half of the gradient.
 template <typename A, typename B>
 requires detail::Pair<A, B>
 auto minimum(const A& a, const B& b) { return pointwise(ops::Binary::minimum, a, b); }
@@ -149,7 +149,7 @@ X elu(const X& x, double alpha = 1) {
   return pointwise(ops::Unary::elu, x, {.first = alpha});
 }
 
-// Activations of tensors; those of Variables are in autograd/operations/elementwise.hpp.
+// Activations of Tensors; activations of Variables are in autograd/operations/elementwise.hpp.
 template <typename T, typename D>
 Tensor<T, D> activation(ops::Activation kind, const Tensor<T, D>& x) {
   Tensor<T, D> y(x.shape());

@@ -31,7 +31,7 @@ struct PointwiseOperand {
 template <typename T, typename D>
 using PointwiseOperandFor = std::type_identity_t<PointwiseOperand<T, D>>;
 
-// Also for integers, which wrap around. divide rounds quotients of integers toward zero, and dividing an integer by 0 gives 0.
+// Integers are allowed and wrap around. divide rounds quotients of integers toward zero, and dividing an integer by 0 gives 0.
 // pow of integers with a negative exponent is 1 / pow(a, -b), rounded toward zero.
 template <typename T, typename D>
 TRIREME_EXPORT void binary(Binary kind, const PointwiseOperandFor<T, D>& a, const PointwiseOperandFor<T, D>& b,
@@ -52,7 +52,7 @@ template <typename T, typename D>
 TRIREME_EXPORT void unary_backward(Unary kind, const UnaryNumbers& numbers, const Tensor<T, D>& x, const Tensor<T, D>& dy,
                                    Tensor<T, D>& dx, bool accumulate);
 
-// Also for integers. Call it as compare<T>(...). All comparisons with a NaN are false, except ne.
+// Integers are allowed. Call it as compare<T>(...). All comparisons with a NaN are false, except ne.
 template <typename T, typename D>
 TRIREME_EXPORT void compare(Comparison kind, const PointwiseOperandFor<T, D>& a, const PointwiseOperandFor<T, D>& b,
                             Tensor<bool, D>& mask);
@@ -65,7 +65,7 @@ TRIREME_EXPORT void logical(Logical kind, const Tensor<bool, D>& a, const Tensor
 template <typename D>
 TRIREME_EXPORT void logical_not(const Tensor<bool, D>& a, Tensor<bool, D>& c);
 
-// Copies the bits of a where the mask is true, and those of b elsewhere. Also for integers and bool.
+// Copies the bits of a where the mask is true, and the bits of b elsewhere. Integers and bool are allowed.
 template <typename T, typename D>
 TRIREME_EXPORT void where(const Tensor<bool, D>& mask, const PointwiseOperandFor<T, D>& a, const PointwiseOperandFor<T, D>& b,
                           Tensor<T, D>& c);

@@ -12,7 +12,7 @@ TRIREME_EXPORT Tensor<T, D> softmax(const Tensor<T, D>& x, int dim = -1);
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> log_softmax(const Tensor<T, D>& x, int dim = -1);
 
-// Over the last dim; `accumulate` adds to the output.
+// The functions below work over the last dim; `accumulate` adds to the output.
 namespace ops {
 
 // y = exp(x) / sum(exp(x)); exactly 0 where x is -infinity. y may be x.

@@ -30,7 +30,7 @@ template <typename T, typename D>
 TRIREME_EXPORT void cumulate(Cumulative kind, const Tensor<T, D>& x, int dim, bool backwards, Tensor<SumOf<T>, D>& y,
                              bool accumulate = false);
 
-// Correct also if elements of x are 0.
+// The gradient is also correct if elements of x are 0.
 template <typename T, typename D>
 TRIREME_EXPORT void cumprod_backward(const Tensor<T, D>& x, int dim, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
 

@@ -6,7 +6,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Find the largest and the smallest elements:
+// Functions that find the largest and the smallest elements:
 //
 //   const auto x = Tensor<float>::from({2, 3}, {1, 5, 5, 4, 2, 3});
 //   argmax(x);          // 1, of shape []: the index among all elements

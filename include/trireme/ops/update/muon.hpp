@@ -43,7 +43,7 @@ struct MuonMomentumUpdate {
 };
 
 struct UnitNormStep {
-  const UpdateSquares* squares = nullptr;  // its `update` is the sum over all elements
+  const UpdateSquares* squares = nullptr;  // squares->update is the sum over all elements
   double epsilon = 1e-7;                   // lower bound of the norm
 };
 

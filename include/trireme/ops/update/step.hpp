@@ -14,8 +14,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// What add_to_totals() adds to the totals: a loss, the total weight of its targets, and the sum of the squares of gradients. T:
-// float or double.
+// The terms that add_to_totals() adds to the totals: a loss, the total weight of its targets, and the sum of the squares of
+// gradients. T: float or double.
 template <typename T, typename D>
 struct StepSums {
   Scalar<T, D> loss = {};

@@ -21,11 +21,11 @@ namespace parallel {
 
 class Exchange;
 
-// What CommunicationHook::reduce returns: a coroutine that stops at every co_await and goes on when that exchange is done.
+// The coroutine that CommunicationHook::reduce returns. It stops at every co_await and goes on when that exchange is done.
 class [[nodiscard]] HookTask {
  public:
   struct promise_type {
-    Exchange* exchange = nullptr;  // the one that the coroutine awaits
+    Exchange* exchange = nullptr;  // the exchange that the coroutine awaits
 
     HookTask get_return_object() { return HookTask(Handle::from_promise(*this)); }
     std::suspend_always initial_suspend() noexcept { return {}; }
@@ -45,7 +45,7 @@ class [[nodiscard]] HookTask {
     if (task_) task_.destroy();
   }
 
-  // Runs to the next co_await and returns its exchange, which the caller starts; null at the end.
+  // Runs the coroutine to the next co_await and returns the exchange there, which the caller starts; null at the end.
   Exchange* resume() {
     task_.resume();
     return task_.done() ? nullptr : task_.promise().exchange;
@@ -187,15 +187,15 @@ class CommunicationHook {
   // Called once before the first bucket, with the parameters whose gradients this rank's hook will get.
   virtual void prepare(std::span<const ParameterInfo> parameters);
 
-  // Replaces every gradient of the bucket by the sum over the ranks, or an approximation with the same bits on all ranks. It is
-  // called as soon as the gradients are final, for the same buckets in the same order on all ranks, and runs while backward
-  // goes on. All ranks must await the same number of exchanges.
+  // Replaces every gradient of the bucket by the sum over the ranks, or an approximation with the same bits on all ranks.
+  // reduce() is called as soon as the gradients are final, for the same buckets in the same order on all ranks, and runs while
+  // backward goes on. All ranks must await the same number of exchanges.
   virtual HookTask reduce(GradientBucket& bucket) = 0;
 
   // All tensors that the hook keeps from step to step. A checkpoint saves them, and loading one fills them.
   virtual std::vector<NamedTensor> state() { return {}; }
 
-  // Whether the hook changes what is trained, as momentum does. Such a hook runs in every step, even on one rank.
+  // Whether the hook changes the update itself, as momentum does. Such a hook runs in every step, even on one rank.
   virtual bool indispensable() const { return false; }
 };
 

@@ -13,14 +13,14 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// Between whom compressed gradients are exchanged.
+// Which ranks exchange compressed gradients.
 enum class CompressionBetween : std::uint8_t {
   nodes,  // the ranks of a node sum their gradients uncompressed; each rank then compresses the sums of some parameters
   ranks,  // every rank compresses its own gradients
 };
 
-// Makes a hook. Each DataParallel calls it for its own hook, which keeps state of one model. Therefore options with a factory
-// can be copied and shared by ranks that are threads.
+// Makes a hook. Each DataParallel calls the factory for a hook of its own, since a hook keeps state of one model. Therefore
+// options with a factory can be copied and shared by ranks that are threads.
 using HookFactory = std::function<std::shared_ptr<CommunicationHook>()>;
 
 struct CompressionOptions {
@@ -39,16 +39,16 @@ struct CompressionDecision {
   std::string text;               // one line: the decision and its reason
 };
 
-// Send gradients as float16 or bfloat16, summed in float. They are divided by the number of ranks first, so that the sum stays
-// in range; in float16 a quotient beyond 65504 becomes infinite.
+// Send gradients as float16 or bfloat16 and sum them in float. Gradients are first divided by the number of ranks, so that the
+// sum stays in range; in float16 a quotient beyond 65504 becomes infinite.
 HookFactory float16_hook();
 HookFactory bfloat16_hook();
 
 // Sends 8 bits per element and a float scale per 256 elements. Each rank sums one part in float and sends it to all in 8 bits.
 HookFactory int8_hook();
 
-// Sends the elements of largest magnitude of each gradient; the others are added to the next step's gradient (Aji, Heafield
-// 2017, arXiv 1704.05021). Parameters of fewer than `dense_below` elements are sent whole.
+// Sends the elements of largest magnitude of each gradient; the other elements are added to the next step's gradient (Aji,
+// Heafield 2017, arXiv 1704.05021). Parameters of fewer than `dense_below` elements are sent whole.
 struct TopKOptions {
   double ratio = 0.01;                                       // the share of elements that is sent: above 0, at most 1
   std::int64_t warmup_steps = 0;                             // number of steps with each ratio of `warmup`, before `ratio`
@@ -60,9 +60,10 @@ struct TopKOptions {
 HookFactory top_k_hook(const TopKOptions& options = {});
 
 // Sends a gradient matrix as the product of two matrices with `rank` columns, found by one power iteration that starts from the
-// last step's matrices; the error is added to the next step's gradient (Vogels et al. 2019, arXiv 1905.13727). A gradient with
-// more than two dims is split into leading dims (rows) and the others (columns) so that rows + columns is smallest. Gradients
-// that would not shrink to half are sent whole. Ranks hold the same bits if they compute with the same instruction set.
+// last step's matrices; the error of the product is added to the next step's gradient (Vogels et al. 2019, arXiv 1905.13727). A
+// gradient with more than two dims is split into leading dims (rows) and the others (columns) so that rows + columns is
+// smallest. Gradients that would not shrink to half are sent whole. Ranks hold the same bits if they compute with the same
+// instruction set.
 struct PowerSgdOptions {
   int rank = 4;
   std::uint64_t seed = 1;  // of the matrices with which the first step's iteration starts

@@ -52,13 +52,12 @@ struct PipelineScheduleOptions {
 
 // f, b and w are the seconds that a rank takes for forward, input gradients and weight gradients of one micro-batch; p ranks, m
 // micro-batches and v chunks. Idle: the seconds that each rank waits per step if ranks are equally fast and transfers take no
-// time. Activations: the most that rank r keeps at once, each of one micro-batch and stage.
+// time. Activations: the most that rank r keeps at once; each belongs to one micro-batch and one stage.
 //
 // name         idle                                                        activations
 // gpipe        (p - 1) (f + b + w)                                         m
 // 1f1b         (p - 1) (f + b + w)                                         min(p - r, m)
 // interleaved  (p - 1) (f + b + w) / v                                     min(2 (p - r - 1) + (v - 1) p + 1, v m)
-// zb           (p - 1) max(f, b, f + b - w) + max(p - m, 0) min(f, b, w)   min(p, m), some of them only as far as w needs them
 //
 // gpipe: all forwards, then all backwards (Huang et al. 2018, arXiv 1811.06965). 1f1b: one forward, one backward in turn
 // (PipeDream-Flush; Narayanan et al. 2020, arXiv 2006.09503). interleaved: 1f1b with several stages per rank (Narayanan et al.

@@ -53,17 +53,17 @@ struct ReadyGradient {
 // The seconds that the reductions add to the backward pass, which ends with the last gradient.
 double exposed_seconds(const BucketCuts& cuts, std::span<const ReadyGradient> gradients, const ReductionCost& cost);
 
-// The cuts with the least exposed seconds; among equal cuts, those with the fewest buckets. Dynamic programming over the first
-// gradient of the last bucket, O(n^2); exact if gradients become final in the order of the store.
+// The cuts with the least exposed seconds; among equal cuts, the cuts with the fewest buckets. Uses dynamic programming over
+// the first gradient of the last bucket, in O(n^2). The result is exact if gradients become final in the order of the store.
 BucketCuts solve_buckets(std::span<const ReadyGradient> gradients, const ReductionCost& cost);
 
-// The result of Tuning; seconds are those of the slowest rank.
+// The result of Tuning. Seconds refer to the slowest rank.
 struct BucketTuning {
   BucketCuts cuts;
   double predicted_exposed_seconds = 0;  // of the cuts
   double step_seconds = 0;               // measured, from the start of the last micro-batch
   double initial_step_seconds = 0;       // the same with the initial buckets
-  std::string text = {};                 // which profile was used, or why none was
+  std::string text = {};                 // the profile that was used, or why no profile was used
 };
 
 }  // namespace parallel

@@ -101,7 +101,7 @@ concept HasRows = requires(const B& batch) {
   { batch.rows() } -> std::convertible_to<std::int64_t>;
 };
 
-// Dim 0 of all tensors in a plain struct; nothing if they differ.
+// Dim 0 of all tensors in a plain struct; nothing if it is not the same for all.
 template <typename B>
 std::optional<std::int64_t> common_rows(const B& batch) {
   std::optional<std::int64_t> rows;
@@ -126,9 +126,9 @@ std::optional<std::int64_t> common_rows(const B& batch) {
 
 }  // namespace detail
 
-// The samples of a batch. It is the number of the first sample, a Range, or a struct with first_sample. A struct's count is its
-// member `samples`, size() or rows(); without these it is `counted`, the number that the loader gives, or dim 0 of its tensors
-// if dim 0 is the same in all.
+// The samples of a batch. A batch is given as the number of its first sample, a Range, or a struct with first_sample. A
+// struct's count is its member `samples`, size() or rows(). Without these members the count is `counted`, the number that the
+// loader gives, or dim 0 of the struct's tensors if dim 0 is the same in all.
 template <typename Batch>
 BatchSamples samples_of(const Batch& batch, std::optional<std::int64_t> counted) {
   if constexpr (std::integral<Batch>) {

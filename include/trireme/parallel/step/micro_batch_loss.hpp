@@ -22,10 +22,10 @@ struct MicroBatchLoss {
 using AddedLosses = std::vector<std::shared_ptr<AddedLoss>>;
 double value_of(const AddedLosses& added);
 
-// On a stage other than the last: the losses that its layers added.
+// The loss of a stage other than the last, made of the losses that its layers added.
 MicroBatchLoss micro_batch_loss(const AddedLosses& added, bool on_host);
 
-// The given loss and those that layers added on the current tape.
+// The given loss and the losses that layers added on the current tape.
 template <typename T, typename D>
 MicroBatchLoss micro_batch_loss(const Loss<T, D>& loss) {
   const AddedLosses& added = Tape::current()->added_losses();

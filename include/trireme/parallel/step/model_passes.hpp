@@ -12,7 +12,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// StagePasses of an nn::Staged and the batches of a step.
+// Implements StagePasses for an nn::Staged model and the batches of a step.
 template <typename Net, typename Batch>
 class ModelPasses final : public StagePasses {
  public:

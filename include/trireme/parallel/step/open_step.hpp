@@ -17,7 +17,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// Shared by a StepGraph and the step that it may record.
+// Data that a StepGraph shares with the step that it may record.
 struct StepRecording {
   const ops::RandomPosition* position = nullptr;  // in the GPU's memory: the step's number and first sample
   std::optional<std::int64_t> samples = {};       // of the inputs, if known
@@ -26,8 +26,8 @@ struct StepRecording {
   optim::AnyOptimizer* optimizer = nullptr;  // set by the first step's update()
 };
 
-// The interface through which Step and a pipeline use the model and the ranks that train it. DataParallel makes one for each
-// step. Programs call Step.
+// The interface through which Step and a pipeline use the model and the ranks that train it. DataParallel makes an OpenStep for
+// each step. Programs call Step.
 class OpenStep {
  public:
   OpenStep() = default;
@@ -43,11 +43,12 @@ class OpenStep {
   virtual void set_samples(std::int64_t all) = 0;
   virtual TapeOptions names_of(const BatchSamples& samples) const = 0;  // the names of its random numbers
 
-  // The number of targets by which this rank's gradients are divided. If some ranks have one sample more, it is the number for
-  // the largest share on all ranks, so that each sample has the same weight in the sum.
+  // The number of targets by which this rank's gradients are divided. If some ranks have one sample more, all ranks use the
+  // number for the largest share, so that each sample has the same weight in the sum.
   virtual std::int64_t weighed(std::int64_t targets) const = 0;
 
-  // Call both once for every micro-batch: listen() before its forward pass, or in a pipeline before its backward pass.
+  // Call listen() and add() once for every micro-batch: listen() before its forward pass, or in a pipeline before its backward
+  // pass.
   virtual void listen(Tape& tape) = 0;
   virtual void add(MicroBatchLoss loss, std::int64_t nominal_targets) = 0;
   virtual void add_of_stage(MicroBatchLoss loss) = 0;  // losses that layers of an earlier stage add

@@ -31,16 +31,16 @@ namespace parallel {
 //   step.backward(batch, [&] { return cross_entropy(net.forward(batch), batch.labels); });
 //   step.update(optimizer, {.learning_rate = rate(number), .clip_norm = 1});
 //
-// Gradients are reduced while backward() runs. A step that ends without update(), also by an exception, is undone: gradients
-// are cleared and buffers restored; only what a communication hook has already sent is not undone. All ranks must give a step
-// up at the same place: if only some ranks do so, the job fails because the ranks' calls differ, or a later comparison finds
-// that the replicas differ. In a pipeline a failed backward() ends the job, since messages between the stages are still under
-// way.
+// Gradients are reduced while backward() runs. A step that ends without update(), for example by an exception, is undone:
+// gradients are cleared and buffers restored; only messages that a communication hook has already sent can't be undone. All
+// ranks must give a step up at the same place: if only some ranks do so, the job fails because the ranks' calls differ, or a
+// later comparison finds that the replicas differ. In a pipeline a failed backward() ends the job, since messages between the
+// stages are still under way.
 //
 // update() sets these metrics in monitor::Registry::current(), with the prefix ParallelOptions::metrics_prefix: the gauges
 // loss, gradient_norm, learning_rate, loss_scale (float16), step_seconds (since begin()) and exposed_communication_seconds; the
 // counters targets, sent_bytes (by this rank to other nodes) and skipped_steps. This takes no communication. Steps of a
-// StepGraph set none.
+// StepGraph set no metrics.
 //
 // Steps of different models can nest: the discriminator may take its step inside the loss of the generator. Each model's
 // DataParallel needs a group of its own (Group::split). The outer loss must use the inner model only after the inner step,
@@ -54,9 +54,9 @@ class [[nodiscard]] Step {
   ~Step();
 
   // Runs one micro-batch: opens a tape, calls loss(), multiplies the result by the loss scale of float16 and runs the backward
-  // pass. Random numbers depend on batch.first_sample, the number of the batch's first sample among those of all ranks, and on
-  // the number of its samples, see samples_of(). A Range of samples may take the place of the batch; without random numbers the
-  // first number is enough. loss() returns a Loss, or a Variable of one element, which counts as one target.
+  // pass. Random numbers depend on batch.first_sample, the number of the batch's first sample among the samples of all ranks,
+  // and on the number of its samples, see samples_of(). A Range of samples may take the place of the batch; without random
+  // numbers the first number is enough. loss() returns a Loss, or a Variable of one element, which counts as one target.
   //
   // If batch norm is synchronised, the model must be in training mode on all ranks or in evaluation mode on all; otherwise all
   // ranks throw an Error{rank_mismatch} that names the ranks.
@@ -113,7 +113,7 @@ class [[nodiscard]] Step {
   // Sets the number of samples in the step, on all ranks together, for batches that do not have their own number.
   void set_samples(std::int64_t all);
 
-  // Requests something of all ranks: what any rank asks for appears in the summary of every rank.
+  // Makes requests of all ranks. A request of any rank appears in the summary of every rank.
   void ask(const StepRequests& requests);
 
   // Waits for the gradients. Afterwards the store holds their sum over all ranks (if the step is sharded, only in the part that
@@ -121,8 +121,8 @@ class [[nodiscard]] Step {
   // also after update().
   const StepSummary& finish();
 
-  // Calls finish() if that was not done, updates with the optimizer and ends the step, also when it throws. Returns false if
-  // the step was skipped because the loss or a gradient is not finite, see NonFinitePolicy and GradScalerOptions.
+  // Calls finish() if that was not done, updates with the optimizer and ends the step, even if an exception is thrown. Returns
+  // false if the step was skipped because the loss or a gradient is not finite, see NonFinitePolicy and GradScalerOptions.
   bool update(optim::AnyOptimizer& optimizer, const optim::UpdateOptions& options = {});
 
   std::int64_t number() const { return number_; }

@@ -16,11 +16,11 @@ namespace trireme TRIREME_EXPORT {
 namespace tokenizers {
 
 struct BpeTrainingOptions {
-  std::int64_t vocabulary_size = 32'000;         // at most so many tokens, with the special ones and the 256 bytes
+  std::int64_t vocabulary_size = 32'000;         // the most tokens, including the special ones and the 256 bytes
   std::int64_t min_frequency = 0;                // pairs of tokens that occur less often are not merged
   std::vector<std::string> special_tokens = {};  // get the first numbers; they are not searched for in the texts
   std::string pattern = patterns::cl100k;        // a regular expression of Oniguruma; tokens lie within its matches
-  bool skip_invalid = false;                     // counts texts that are no UTF-8, and goes on, instead of an Error
+  bool skip_invalid = false;                     // skips and counts texts that are not UTF-8; false: they are an Error
   int threads = 1;                               // the result does not depend on it
 };
 
@@ -31,7 +31,7 @@ struct TrainedBpe {
   std::vector<std::string> special_tokens;
   std::string pattern;
 
-  // What it was made of.
+  // The texts that it was made of.
   std::int64_t texts = 0, skipped_texts = 0;
   std::int64_t bytes = 0;
   std::int64_t words = 0, distinct_words = 0;
@@ -48,10 +48,10 @@ struct TextFiles {
   bool whole = false;  // each file is one text
 };
 
-// Learns the merges of byte pair encoding: starts from bytes, and again and again merges the most frequent pair of tokens
-// within words. The same merges in the same order as BpeTrainer of Hugging Face's tokenizers with ByteLevel.alphabet(), but
-// counts do not overflow. Memory is needed for the distinct words, not for the texts. Throws Error for a text that is no UTF-8,
-// with its file and line or its number.
+// Learns the merges of byte pair encoding: starts from bytes and repeatedly merges the most frequent pair of tokens within
+// words. The merges and their order are those of BpeTrainer of Hugging Face's tokenizers with ByteLevel.alphabet(), but counts
+// do not overflow. Memory is needed for the distinct words, not for the texts. Throws Error for a text that is not UTF-8, with
+// the file and line or the number of the text.
 TrainedBpe train_bpe(const TextFiles& files, const BpeTrainingOptions& options = {});
 TrainedBpe train_bpe(std::span<const std::string> texts, const BpeTrainingOptions& options = {});
 // `next` returns std::nullopt after the last text. It is called by several threads, one at a time.
