@@ -67,7 +67,8 @@ class Tape::RecomputedNode final : public Node {
         results_(std::move(results)),
         again_(std::move(again)),
         version_(std::move(version)),
-        first_version_(version_()) {}
+        first_version_(version_()),
+        operations_(run_.operations) {}
 
   void backward() override {
     const auto has_gradient = [](const auto& slot) { return slot != nullptr && slot->has_own_gradient(); };
@@ -75,7 +76,9 @@ class Tape::RecomputedNode final : public Node {
     require(version_() == first_version_,
             "recompute: an input of the function was changed in place after the first run: change a clone()");
     const Slots results = repeat();
-    if (results.size() != results_.size() || run_.next_use != run_.uses.size()) detail::throw_other_results();
+    if (results.size() != results_.size() || run_.next_use != run_.uses.size() || run_.operations != operations_) {
+      detail::throw_other_results();
+    }
     for (std::size_t at = 0; at < results.size(); ++at) {
       if (results_[at] == nullptr) continue;
       if (results[at] == nullptr) detail::throw_other_results();
@@ -119,6 +122,7 @@ class Tape::RecomputedNode final : public Node {
   std::function<Slots()> again_;
   std::function<std::uint32_t()> version_;
   std::uint32_t first_version_;
+  std::int64_t operations_;
 };
 
 Tape::FirstRun::FirstRun(Tape& tape) : tape_(tape), run_(std::make_unique<Run>()) {
@@ -147,9 +151,9 @@ namespace detail {
 void throw_other_results() {
   throw Error({.code = ErrorCode::invalid_argument,
                .message = "recompute: the function did something else when the backward pass ran it again: it used other "
-                          "parameters, other values of them, or returned other results",
+                          "parameters, other values of them or other operations, or returned other results",
                .hint = "the function must depend only on its inputs, on parameters and on random numbers of the tape; don't "
-                       "update or freeze parameters between forward and backward"});
+                       "update or freeze parameters, or call train() or eval(), between forward and backward"});
 }
 
 }  // namespace detail

@@ -239,7 +239,7 @@ constexpr auto mesh_rows = std::to_array<RunRow>({
     {.name = "recompute-layers",
      .value = [](Options& o) -> Value { return layers_in_words(o.recompute_layers); },
      .text = "how many layers of each stage keep only their input and are computed again in the backward pass: a number, or "
-             "all; less memory, up to a third more time",
+             "all; less memory, about a quarter more time",
      .setting = "recompute_layers",
      .differs = Differs::allowed,
      .check =

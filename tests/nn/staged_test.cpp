@@ -142,6 +142,15 @@ TEST_CASE("a model that computes layers again in the backward pass has the same 
   }
 }
 
+TEST_CASE("a layer that computes something else when it is computed again is an error") {
+  Language model(ModelContext{.recompute_layers = all_layers});
+  model.initialize({.seed = 3});
+  Tape tape({.seed = 5});
+  const auto loss = model.loss(model.forward(token_batch()), token_batch());
+  model.eval();
+  CHECK_THROWS_WITH(loss.backward(), ContainsSubstring("did something else") && ContainsSubstring("eval()"));
+}
+
 TEST_CASE("a model that is destroyed before it can compute its layers again is an error") {
   Tape tape({.seed = 5});
   auto model = std::make_unique<Language>(ModelContext{.recompute_layers = all_layers});

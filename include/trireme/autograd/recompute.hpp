@@ -90,8 +90,9 @@ class SumVersions {
 //
 //   for (const Block& block : blocks) x = recompute([&block](const Variable<float>& y) { return block.forward(y); }, x);
 //
-// Memory: of each call, its inputs are kept until the backward pass reaches it; then what one call of the function keeps.
-// Time: one more forward pass.
+// Memory: each call keeps its inputs until the backward pass reaches it; then what one run of the function keeps. Time: one
+// more forward pass, without the operations after the last one that keeps something. So the values of the last operations are
+// undefined in the second run, and the function must not act on them outside of operations.
 //
 // inputs: Variables, Tensors, vectors of these, or structs with each(visit) as flow.hpp describes. The function returns such a
 // value or a tuple of Variables. It may use parameters, captured Variables, dropout, add_loss() and recompute(), and it must do
