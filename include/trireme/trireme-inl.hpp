@@ -1,8 +1,8 @@
 #pragma once
 
-// The bodies of models and optimizers, for programs with a precision policy of their own. Either one source file of the program
-// includes this header and explicitly instantiates the models and optimizers that the program needs, or every source file that
-// uses them includes it. For Float32, MixedBfloat16 and MixedFloat16 the library contains them compiled.
+// The bodies of models and optimizers, for programs with a precision policy of their own. Include this header in one source
+// file that explicitly instantiates the models and optimizers that the program needs, or in every source file that uses them.
+// The library contains compiled models and optimizers for Float32, MixedBfloat16 and MixedFloat16.
 //
 //   #include "trireme/trireme-inl.hpp"
 //

@@ -24,23 +24,23 @@ struct GradScalerOptions {
   bool enabled = true;                  // false: losses and steps pass through unchanged
 };
 
-// Keeps float16 gradients in range: losses are multiplied by a scale that is lowered when a gradient overflows, and raised
-// after a while (Micikevicius et al. 2017, arXiv 1710.03740). Works like torch.cuda.amp.GradScaler: for each optimizer call
-// unscale() and step() at most once before update(), which ends the iteration. A parallel::Step does all this with the scaler
-// of its DataParallel; without a Step:
+// Keeps float16 gradients in range: multiplies losses by a scale, lowers the scale when a gradient overflows, and raises it
+// after a while (Micikevicius et al. 2017, arXiv 1710.03740). Works like torch.cuda.amp.GradScaler. Call unscale() and step()
+// at most once for each optimizer, then update(), which ends the iteration. A parallel::Step does all this with the scaler of
+// its DataParallel. Without a Step:
 //
 //   scaler.scale(loss).backward();
 //   scaler.step(optimizer, optim::summarize(model.store(), loss), {.clip_norm = 1});
 //   scaler.update();
 //
-// An overflow shows in the norm of the step's summary. This is the norm over all ranks, so all ranks skip the same steps
-// without another collective. The scale of a loss on a GPU lies on the GPU. If the summary lies on the GPU too, the host never
-// waits: step() returns true, and the GPU skips each step with an overflow, whatever the scale.
+// An overflow shows in the norm of the step's summary. The norm covers the gradients of all ranks, so all ranks skip the same
+// steps without another collective. The scale of a loss on a GPU lies on the GPU. If the summary lies on the GPU too, the host
+// never waits: step() returns true, and the GPU skips each step with an overflow, even at min_scale.
 class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {});
 
-  // The same loss with gradients that are scale() times as large.
+  // Returns the same loss, with gradients that are scale() times as large.
   template <typename T, typename D>
   Loss<T, D> scale(Loss<T, D> loss) const {
     if constexpr (Scalar<T, D>::on_host) {
@@ -52,7 +52,7 @@ class GradScaler {
     return loss;
   }
 
-  // Divides the norm and scale in `summary` by the loss scale, so that the norm can be read before step().
+  // Divides gradient_norm and gradient_scale of `summary` by the loss scale, so that you can read the norm before step().
   template <typename Optimizer>
   void unscale(const Optimizer& optimizer, StepSummary& summary) {
     if (options_.enabled) unscale_for(&optimizer, summary);
@@ -88,16 +88,16 @@ class GradScaler {
 
   void give_up() { progress_.clear(); }  // undoes unscale() and step() of this iteration
 
-  // Lowers the scale if a step was skipped since the last update(), raises it after growth_interval steps that were not
-  // skipped.
+  // Lowers the scale if a step was skipped after the last update(). Raises the scale after growth_interval steps in a row that
+  // were not skipped.
   void update();
   void update(double new_scale);
 
-  // Brings the scale back to the GPU if an eager step left it on the host. Call it before recording or launching a step,
-  // because the step reads the scale on the GPU.
+  // Brings the scale back to the GPU if an eager step left the scale on the host. Call this function before you record or
+  // launch a step, because a recorded step reads the scale on the GPU.
   void return_to_device() const;
 
-  // If the scale lies on a GPU, the host waits for it.
+  // If the scale lies on a GPU, the host waits for the GPU.
   double scale() const { return options_.enabled ? static_cast<double>(state().scale) : 1.0; }
   std::int64_t skipped_steps() const { return state().skipped_steps; }
 
@@ -121,7 +121,7 @@ class GradScaler {
   bool begin_step(const void* optimizer, StepSummary& summary);  // false: skip the step
   void undo_step(const void* optimizer);                         // as if step() had not been called
   bool lies_on_device() const { return is_on_device_ && on_device_ != nullptr; }
-  DeviceLossScale& on_device() const;  // made once, since recorded steps hold its address
+  DeviceLossScale& on_device() const;  // made only once, because recorded steps hold its address
   ops::LossScaleRules rules() const;
 
   GradScalerOptions options_;

@@ -25,7 +25,7 @@ namespace trireme TRIREME_EXPORT {
 enum class BufferReduction : std::uint8_t {
   mean,  // averaged; with synchronised batch norm the replicas have equal values already and keep them
   max,
-  none,  // each replica keeps its own, as with BufferOptions::rows
+  none,  // each replica keeps its own values, as with BufferOptions::rows
 };
 
 // The rows of the whole batch that this rank computes.
@@ -43,8 +43,8 @@ struct BufferOptions {
   // True: part of the model, saved and loaded with the weights. False: part of training, saved only by checkpoints; a
   // checkpoint without the buffer still loads.
   bool in_weights = true;
-  // For a buffer with one row for each row of the batch that this rank computes. Checkpoints save the rows of all ranks; if the
-  // ranks divide the batch in another way after loading, each rank gets its own rows.
+  // Set `rows` for a buffer with one row for each row of the batch that this rank computes. Checkpoints save the rows of all
+  // ranks; if the ranks divide the batch in another way after loading, each rank gets its own rows.
   std::optional<BatchRows> rows = {};
 };
 
@@ -58,7 +58,7 @@ struct BufferInfo {
 
 // The buffers of a model, such as the running statistics of batch norm. They are saved and loaded with the parameters, but have
 // no gradient, no optimizer state and no bucket. All buffers of a store lie in one plane, in registration order. Several
-// threads may read values at once, including the first use; a write needs exclusive access to the plane.
+// threads may read values at the same time, even at the first use. A write needs exclusive access to the plane.
 class BufferPlane {
  public:
   BufferPlane(DType dtype, const PlaneDevice& device) : dtype_(dtype), device_(&device) {}
@@ -117,8 +117,8 @@ class BufferPlane {
   // Adds every buffer to a checkpoint's state, with the prefix before its name.
   void add_to(State& state, const std::string& prefix);
 
-  // keep() saves the values of all buffers. restore() brings them back if keep() was called in this step; a skipped step needs
-  // restore(), since its forward passes have changed the values.
+  // keep() saves the values of all buffers. restore() brings the saved values back if keep() was called in this step. A skipped
+  // step needs restore(), because its forward passes have changed the buffers.
   void keep();
   bool are_kept() const { return are_kept_; }
   void restore();

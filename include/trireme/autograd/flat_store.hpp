@@ -34,22 +34,23 @@ struct ParameterInfo {
   Placement placement;  // of that part in the whole parameter
   Initializer initializer;
   bool trainable = true;  // a frozen parameter has no gradient and no optimizer state
-  // For a tied parameter, which several ranks of the pipeline axis hold: these ranks, ascending. Their gradients are summed.
+  // The ranks of the pipeline axis that hold a tied parameter, ascending; the gradients of these ranks are summed. Empty: not
+  // tied.
   std::vector<int> tied_ranks = {};
   std::int64_t offset = 0;  // of its first element in every plane
   std::int64_t numel = 0;
 };
 
-// All parameters of a model in one index space, in reverse registration order (the order in which backward finishes them);
-// frozen ones come last. Planes over this space hold values, gradients, and in mixed precision the values rounded to the type
-// that layers compute with; optimizers add their own planes. A bucket, a shard or an optimizer pass is a range of this space.
-// Parameters start at 64-byte boundaries; in the gaps values and gradients stay zero.
+// All parameters of a model in one index space, in reverse registration order (the order in which the backward pass finishes
+// their gradients). Frozen parameters come last. Planes over this space hold values, gradients and, in mixed precision, the
+// values rounded to the type that layers compute with. Optimizers add their own planes. A bucket, a shard or an optimizer pass
+// is a range of this space. Parameters start at 64-byte boundaries. In the gaps, values and gradients stay zero.
 //
 // Planes can move: ask the store for a plane each time, and don't keep an address or a tensor of the plane beyond one layer or
 // one visit of a piece.
 //
-// Several threads may read values at once, as forward passes without a Tape do; the first use may be concurrent too. A writer
-// (initialize, write_values, loading, gradients, a step) needs exclusive access to the store.
+// Several threads may read values at the same time, as forward passes without a Tape do; even the first use may be concurrent.
+// A writer (initialize, write_values, loading, gradients, a step) needs exclusive access to the store.
 class FlatStore {
  public:
   using Piece = PlaneTable::Piece;
@@ -65,7 +66,7 @@ class FlatStore {
   const PlaneDevice& device() const { return *device_; }  // where all planes lie
   bool on_host() const { return device_->memory()->on_host(); }
 
-  // Registers a parameter and returns its number, which is its index unless distribute() is called. Throws if the store is
+  // Registers a parameter and returns its number, which is also its index unless distribute() is called. Throws if the store is
   // already laid out, or the name is in use.
   int add(std::string name, const Shape& shape, const Initializer& initializer);
   int add(std::string name, const Placement& placement, const Initializer& initializer);  // of a part
@@ -78,11 +79,11 @@ class FlatStore {
   // A parameter by number, before distribute(). Its offset is not set yet.
   const ParameterInfo& registered(int number) const;
 
-  // For a model of stages: call it once, before the store is laid out. `parameters` and `buffers` list for each number the
-  // ranks of the pipeline axis that hold it, ascending; `rank` is this rank. Afterwards parameters and buffers that only other
-  // ranks hold are not in this store, and nothing more can be added.
+  // For a model of stages: call distribute() once, before the store is laid out. `parameters` and `buffers` list, for each
+  // number, the ranks of the pipeline axis that hold the parameter or buffer, ascending. `rank` is this rank. Afterwards this
+  // store has no parameters and buffers that only other ranks hold, and nothing more can be added.
   void distribute(int rank, std::span<const std::vector<int>> parameters, std::span<const std::vector<int>> buffers);
-  int index_of(int number) const;  // Error{invalid_argument} with the parameter's name and ranks if only other ranks hold it
+  int index_of(int number) const;  // Error{invalid_argument} with name and ranks if only other ranks hold the parameter
   int buffer_index_of(int number) const;
   bool is_distributed() const { return is_distributed_; }
 
@@ -119,7 +120,7 @@ class FlatStore {
 
   // Calls action(piece) for each contiguous piece of memory, in the order of `ranges`; empty ranges are skipped. Throws before
   // the first call if a range does not lie in all visited planes on this rank. A piece is a whole range, or at most 2^20
-  // elements of it if a plane on the host is copied to a GPU.
+  // elements of a range if a plane on the host is copied to a GPU.
   template <typename Visit>
   void visit(std::span<const int> planes, std::span<const Range> ranges, const Visit& action) {
     lay_out();
@@ -217,43 +218,43 @@ class FlatStore {
   // Adds parameters and buffers to a checkpoint's state, with the prefix before each name.
   void add_to(State& state, const std::string& prefix = {});
 
-  // For the other planes of a checkpoint. list_plane() returns the address where the state finds a plane; listed() returns the
-  // entry of one parameter, with this address as `place`. If the plane is moved or removed afterwards, using the state is an
-  // error.
+  // For planes of a checkpoint that add_to() does not add. list_plane() returns the address at which the state finds a plane.
+  // listed() takes this address as `place` and returns the entry of one parameter. Using the state after the plane was moved or
+  // removed is an error.
   void* list_plane(State& state, int plane);
   StateTensor listed(std::string name, int plane, void* place, int index);
 
-  // Returns where the elements of a parameter that lie in `range` belong in the whole parameter. `data` points to a plane that
-  // holds only this range.
+  // For the elements of a parameter that lie in `range`, returns their places in the whole parameter. `data` points to a plane
+  // that holds only this range.
   template <typename T>
   std::vector<StatePiece> pieces(int index, const Range& range, T* data) {
     return pieces_of(index, range, data, sizeof(T));
   }
 
-  // Gradients of a step: a parameter's first contribution overwrites, later contributions add, so nothing is zeroed.
+  // In each step, the first contribution to a parameter's gradient overwrites the gradient, and later contributions are added.
   bool has_gradient(int index) const { return has_gradient_[static_cast<std::size_t>(index)]; }
   void set_has_gradient(int index) { has_gradient_[static_cast<std::size_t>(index)] = true; }
   void zero_gradient(int index);  // a gradient of zeros, for a parameter that this rank did not use
-  void clear_gradients();         // the step is over: the next contribution overwrites, buffers stay as they are
-  // Begins the next micro-batch of a step. Its first contributions overwrite the gradients so far, so the caller first copies
-  // these gradients to another place.
+  void clear_gradients();         // ends the step: the next contribution overwrites; buffers do not change
+  // Begins the next micro-batch of a step. The first contributions of this micro-batch overwrite the gradients so far, so copy
+  // these gradients to another place before.
   void begin_micro_batch();
   void begin_step();  // keeps the buffers
 
-  // A final gradient is being sent to other ranks: adding to it in this step is an error.
+  // Marks a gradient as final: it is being sent to other ranks. Adding to a final gradient in this step is an error.
   void set_gradient_final(int index) { gradient_is_final_[static_cast<std::size_t>(index)] = true; }
   void require_open_gradient(int index) const {
     if (gradient_is_final_[static_cast<std::size_t>(index)]) refuse_gradient(index);
   }
 
-  // How often a parameter's values have changed. A backward pass is an error if they changed after its forward pass.
+  // How often a parameter's values have changed. A backward pass is an error if the values changed after the forward pass.
   std::uint64_t version(int index) const { return versions_[static_cast<std::size_t>(index)]; }
   void count_change(int index) { ++versions_[static_cast<std::size_t>(index)]; }
   void require_version(int index, std::uint64_t version_read) const {
     if (version(index) != version_read) refuse_changed_values(index);
   }
 
-  // Optimizers update only this part, from their first step on. Null, the default: the whole trainable range.
+  // Sets the part that optimizers update, from their first step on. Null, the default: the whole trainable range.
   void set_shard(std::shared_ptr<Shard> shard) { planes_->set_shard(std::move(shard)); }
   const std::shared_ptr<Shard>& shard() const { return planes_->shard(); }
 
@@ -308,7 +309,7 @@ class FlatStore {
   std::vector<bool> gradient_is_final_;
   std::vector<std::uint64_t> versions_;
   std::vector<bool> has_values_;             // set by the store's own functions
-  std::vector<std::atomic<bool>> is_found_;  // found to have values from elsewhere, or to need none; readers set it
+  std::vector<std::atomic<bool>> is_found_;  // true: has values from elsewhere or needs none; set by readers
   bool values_are_checked_ = false;
   std::int64_t trainable_numel_ = 0;
   std::int64_t numel_ = 0;

@@ -9,9 +9,9 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// While in scope, the parameters of a model, or of one of its modules, are recorded as constants (torch's
-// requires_grad_(false)): gradients flow through to the input, and the parameters' own gradients do not change. Batch norm's
-// running statistics are updated as usual.
+// While a FrozenParameters is in scope, the tape records the parameters of a model, or of one of its modules, as constants
+// (torch's requires_grad_(false)). Gradients still flow through to the input; the parameters' own gradients do not change.
+// Batch norm's running statistics are updated as usual.
 //
 //   const FrozenParameters frozen(discriminator);
 //   const auto logits = discriminator.logits(generator.images(latent));

@@ -13,8 +13,8 @@ namespace trireme TRIREME_EXPORT {
 enum class Nonlinearity : std::uint8_t { linear, sigmoid, tanh, relu, leaky_relu, selu };
 
 // The factor on a layer's initial weights that preserves the variance through this nonlinearity, as
-// torch.nn.init.calculate_gain. In the order of the enum: 1, 1, 5 / 3, sqrt(2), sqrt(2 / (1 + slope^2)), 3 / 4. slope:
-// leaky_relu's slope for negative inputs.
+// torch.nn.init.calculate_gain. The gains in the order of the enum are 1, 1, 5 / 3, sqrt(2), sqrt(2 / (1 + slope^2)) and 3 / 4.
+// slope: leaky_relu's slope for negative inputs.
 double calculate_gain(Nonlinearity nonlinearity, double slope = 0.01);
 
 // The fans of a weight [out, in, kernel...]: fan-in is in * kernel elements, fan-out is out * kernel elements, and average is
@@ -27,8 +27,8 @@ struct KaimingOptions {
   double slope = 0;  // of leaky_relu
 };
 
-// How a parameter is initialized. Values are a function of (seed, name, index): they are the same with any number of ranks, and
-// a rank that holds a part of a parameter gets that part of the same whole.
+// How a parameter is initialized. Values are a function of (seed, name, index), so they are the same with any number of ranks.
+// A rank that holds a part of a parameter gets this part of the same whole parameter.
 //
 //   Linear hidden{*this, "hidden", {.in = 64, .out = 128, .weight_initializer = Initializer::kaiming_normal()}};
 //
@@ -40,7 +40,7 @@ struct Initializer {
   double a = 0;      // constant: the value; normal: the mean; uniform: the lower bound
   double b = 0;      // normal: the standard deviation; uniform: the upper bound; orthogonal: the gain
   Range zeros = {};  // elements of the whole parameter that stay 0, such as an embedding's padding
-  // For normal and uniform. Unless it is none, b is a gain: the standard deviation is gain / sqrt(fan), and the mean is 0.
+  // For normal and uniform. Unless `fan` is none, b is a gain: the standard deviation is gain / sqrt(fan), and the mean is 0.
   Fan fan = Fan::none;
   double lower = 0;  // bounds of truncated_normal
   double upper = 0;
@@ -66,12 +66,13 @@ struct Initializer {
     return {Kind::normal, 0, calculate_gain(options.nonlinearity, options.slope), {}, options.fan};
   }
 
-  // gain times a matrix [out, in * kernel] with orthonormal rows, or with orthonormal columns if it has more rows than columns
-  // (Saxe et al. 2013, arXiv 1312.6120): Q of the QR decomposition of normal numbers, where R's diagonal is positive. Every
-  // rank computes the whole matrix, in double, which takes about 8/3 * larger * smaller^2 operations.
+  // gain times a matrix [out, in * kernel] with orthonormal rows, or with orthonormal columns if the matrix has more rows than
+  // columns (Saxe et al. 2013, arXiv 1312.6120). The matrix is Q of the QR decomposition of normal numbers, with a positive
+  // diagonal of R. Every rank computes the whole matrix in double, which takes about 8/3 * larger * smaller^2 operations, with
+  // the larger and the smaller of the two dims.
   static Initializer orthogonal(double gain = 1) { return {Kind::orthogonal, 0, gain, {}}; }
 
-  // The same initializer with the fan resolved to the standard deviation or bounds for a parameter of this whole shape.
+  // Returns the same initializer for a parameter of this whole shape: the standard deviation or the bounds replace the fan.
   Initializer of_shape(const Shape& whole, std::string_view name) const;
 };
 

@@ -19,15 +19,15 @@ struct LoraOptions {
   int rank = 8;
   double alpha = 8;
   double dropout = 0;
-  // Names of linear layers, or the last parts of their dotted names; or only all_linear, for all linear layers but the output
-  // layer.
+  // Names of linear layers, or the last parts of their dotted names. A list with only all_linear means all linear layers except
+  // the output layer.
   std::vector<std::string> targets = {};
   bool rank_stabilized = false;  // scale() divides by sqrt(rank) (Kalajdzievski 2023, arXiv 2312.03732)
 
   static constexpr std::string_view all_linear = "all-linear";
 
   double scale() const;                         // alpha / rank, or alpha / sqrt(rank)
-  bool is_target(std::string_view name) const;  // of a layer's dotted name
+  bool is_target(std::string_view name) const;  // name: a layer's dotted name
   void check() const;                           // throws Error for values that no layer can have
 };
 

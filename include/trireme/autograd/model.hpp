@@ -18,12 +18,12 @@ namespace trireme TRIREME_EXPORT {
 
 inline constexpr int all_layers = std::numeric_limits<int>::max();  // for ModelContext::recompute_layers
 
-// The place of a model among the ranks, and its seed; parallel::model_context makes it from a mesh. A model takes it at
-// construction, so the same code gives a model on one rank or one split over ranks.
+// How a model is divided among the ranks, and the seed of the model. parallel::model_context makes a ModelContext from a mesh.
+// The constructor of a model takes the context, so the same code makes a model on one rank or a model that is split over ranks.
 struct ModelContext {
   Axis pipeline = {};  // ranks that divide the list of layers; null: all layers lie here
   Axis tensor = {};    // ranks that split layers between them; null: layers lie here as a whole
-  Axis expert = {};    // ranks that divide the experts of a mixture, each with samples of its own; null: all lie here
+  Axis expert = {};    // ranks that divide the experts of a mixture, each with samples of its own; null: all experts lie here
   Axis batch = {};     // ranks over which batch norm is synchronised; DataParallel sets it
   // Between split layers, each rank of the tensor axis holds only its own rows [rows / size, width] of the activations
   // (Korthikanti et al. 2022, arXiv 2205.05198).
@@ -41,12 +41,12 @@ struct ModelContext {
   std::vector<int> stages() const;  // the stages that lie here: stage s lies on rank s % ranks
 };
 
-// The state that the modules of a model share. The root module makes the Model; code without modules makes its own:
+// The state that the modules of a model share. The root module makes the Model. Code without modules makes a Model itself:
 //
 //   Model model(DType::float32);
 //   const int weight = model.store().add("weight", {64, 10}, Initializer::normal(0, 0.02));
 //
-// The root module converts to its Model: an optimizer, DataParallel and others that take a Model accept either.
+// A root module converts to its Model. So optimizers, DataParallel and others that take a Model also take a root module.
 class Model {
  public:
   explicit Model(DType dtype) : Model({}, dtype, dtype) {}
@@ -59,11 +59,12 @@ class Model {
 
   TrainingModes& modes() { return modes_; }  // for layers that differ between training and evaluation: batch norm, dropout
 
-  // Whether a module's parameters enter the tape; otherwise they are constants. See FrozenParameters.
+  // Whether the tape records a module's parameters as parameters or as constants. See FrozenParameters.
   ModuleSwitches& gradients() { return gradients_; }
 
-  // share(): a module uses a parameter that another module registered. set_lookup(): a forward pass looks up some rows of the
-  // parameter instead of multiplying by all. Ties and costs of layers follow from these calls. Parameters are given by number.
+  // share() says that a module uses a parameter that another module registered. set_lookup() says that a forward pass looks up
+  // some rows of a parameter instead of multiplying by the whole parameter. Ties between layers and costs of layers follow from
+  // these calls. Parameters are given by number.
   struct Shared {
     int parameter;
     std::string module;
@@ -77,11 +78,11 @@ class Model {
   // Error.
   void add_targetable(TargetableLayer layer) { targetable_.push_back(std::move(layer)); }
   const std::vector<TargetableLayer>& targetable() const { return targetable_; }
-  // Whether the adapters are merged into the weights and skipped in forward, see nn::merge_adapter.
+  // Whether the adapters are merged into the weights and skipped in the forward pass, see nn::merge_adapter.
   void set_adapter_merged() { adapter_merged_ = true; }
   bool adapter_merged() const { return adapter_merged_; }
 
-  // ModelContext::batch.
+  // Sets ModelContext::batch.
   void set_batch_axis(Axis axis) { context_.batch = std::move(axis); }
 
  private:
@@ -95,7 +96,7 @@ class Model {
   bool adapter_merged_ = false;
 };
 
-// A model with a Precision and a Device, as a root module. An optimizer deduces its template arguments from it:
+// A model with a Precision and a Device, as a root module. An optimizer deduces its template arguments from the model:
 //
 //   optim::AdamW optimizer(net, {.weight_decay = 0.1});  // net: nn::Module<Float32>, so this is an AdamW<Float32, Cpu>
 template <typename M>

@@ -14,8 +14,8 @@ bool is_within(std::string_view module, std::string_view name);
 // An on/off switch for each module of a model. All are on at first.
 class ModuleSwitches {
  public:
-  void set(std::string_view module, bool on);  // of the module and all within it
-  bool is_on(std::string_view name) const;     // of a module, parameter or buffer: the innermost switch around it counts
+  void set(std::string_view module, bool on);  // of the module and all modules within it
+  bool is_on(std::string_view name) const;     // of a module, parameter or buffer: the innermost switch around `name` counts
 
  protected:
   const std::map<std::string, bool>& switches() const { return switches_; }

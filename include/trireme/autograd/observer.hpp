@@ -33,12 +33,12 @@ struct Operand {
 
 // Valid while an observer is called.
 struct OperationView {
-  std::uint64_t number = 0;  // among the operations of this thread; the same in forward and backward
+  std::uint64_t number = 0;  // among the operations of this thread; the same in both passes
   std::string_view name;
-  bool repeatable = true;  // forward has no side effects: no running statistics, no collective
-  // Empty in backward, which has kept only some operands, or only their elements.
+  bool repeatable = true;  // the forward pass has no side effects: no running statistics, no collective
+  // Empty in the backward pass, for which only some operands, or only their elements, were kept.
   std::span<const Operand> operands;
-  std::span<const Operand> results;  // uninitialised before forward
+  std::span<const Operand> results;  // uninitialised before the forward pass
 
   Attributes attributes() const;
 
@@ -48,9 +48,10 @@ struct OperationView {
 
 enum class Pass : std::uint8_t { forward, backward };
 
-// An observer is called before and after each operation of its thread, in forward and backward, and twice for a backward that
-// is split (Tape::split_backward). An exception that the observer throws ends the pass. If the operation throws, after() is not
-// called. Operations that an observer calls are not observed.
+// An observer is called before and after each operation of its thread, in the forward and in the backward pass. If the backward
+// pass of an operation is split (Tape::split_backward), the observer is called for each of the two parts. An exception that the
+// observer throws ends the pass. If the operation throws, after() is not called. Operations that an observer calls are not
+// observed.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -59,8 +60,8 @@ class Observer {
 };
 
 // While in scope, shows the operations of this thread to the observer. Several Observations may exist; the observer of the
-// oldest Observation is called first. Observations may end in any order, but during a call of an observer only its own
-// Observation may end.
+// oldest Observation is called first. Observations may end in any order, but while an observer is called, only the Observation
+// of this observer may end.
 //
 //   struct Names : Observer { void before(Pass, const OperationView& of) override { fmt::print("{}\n", of.name); } };
 //   Names names;

@@ -15,7 +15,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// A result of an operation. The gate allocates it unless it exists already, as for a reshape.
+// A result of an operation. The gate allocates the result unless it exists already, as the result of a reshape does.
 template <typename T, typename D = Cpu>
 struct Result {
   Shape shape = {};

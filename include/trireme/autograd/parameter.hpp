@@ -13,7 +13,8 @@ namespace trireme TRIREME_EXPORT {
 
 namespace detail {
 
-// A parameter's gradient lies in the store: the first contribution of a step overwrites, later contributions add.
+// A parameter's gradient lies in the store. The first contribution of a step overwrites the gradient; later contributions are
+// added.
 template <typename T, typename D>
 class ParameterSlot final : public TensorSlot<T, D> {
  public:
@@ -73,7 +74,7 @@ class Parameter {
 
   // The parameter as an operand, recorded on the current tape if there is one. An undefined parameter gives an undefined
   // constant. A parameter that was never initialized, written or loaded is an error, unless it starts as zeros. Use variable()
-  // in matrix products, and master() where float32 is kept: norms, embeddings, biases.
+  // in matrix products. Use master() for norms, embeddings and biases, which stay in float32.
   Variable<T, D, M> variable() const {
     return defined() ? recorded(store().template compute_values<T, D>(index())) : Variable<T, D, M>();
   }

@@ -16,7 +16,7 @@ namespace trireme TRIREME_EXPORT {
 namespace detail {
 
 // Collects the slots of a result: of a Variable, a vector or a tuple of Variables, or a struct with each(visit). Tensors have
-// none.
+// no slots.
 class CollectSlots {
  public:
   explicit CollectSlots(std::vector<std::shared_ptr<GradientSlot>>& slots) : slots_(slots) {}
@@ -54,7 +54,7 @@ std::vector<std::shared_ptr<GradientSlot>> slots_of(const R& result) {
   return slots;
 }
 
-// The sum of the versions of all tensors in an input, of the same kinds as results.
+// Sums the versions of all tensors in an input. Inputs may have the same types as results.
 class SumVersions {
  public:
   explicit SumVersions(std::uint32_t& sum) : sum_(sum) {}
@@ -90,17 +90,19 @@ class SumVersions {
 //
 //   for (const Block& block : blocks) x = recompute([&block](const Variable<float>& y) { return block.forward(y); }, x);
 //
-// Memory: each call keeps its inputs until the backward pass reaches it; then what one run of the function keeps. Time: one
-// more forward pass, without the operations after the last one that keeps something. So the values of the last operations are
-// undefined in the second run, and the function must not act on them outside of operations.
+// Memory: until the backward pass reaches a call, the call keeps only its inputs. Then the call runs the function again and
+// keeps what one run of the function keeps. Time: one more forward pass, without the operations after the last operation that
+// keeps a tensor. The results of these operations are undefined in the second run, so the function may pass them only to other
+// operations.
 //
 // inputs: Variables, Tensors, vectors of these, or structs with each(visit) as flow.hpp describes. The function returns such a
-// value or a tuple of Variables. It may use parameters, captured Variables, dropout, add_loss() and recompute(), and it must do
-// the same each time. Batch norm updates its running statistics once. Modules that the function uses must live until the
-// backward pass. Without a tape it is a call of the function.
+// value or a tuple of Variables. The function may use parameters, captured Variables, dropout, add_loss() and recompute(), and
+// must do the same in each run. Batch norm updates its running statistics once. Modules that the function uses must live until
+// the backward pass. Without a tape, recompute() only calls the function.
 //
-// Throws Error if the function changes an input in place. backward() throws Error if an input was changed in place since, or if
-// the function uses other parameters than the first time, or parameters that were updated since.
+// Throws Error if the function changes an input in place. backward() throws Error if an input was changed in place after the
+// first run. It also throws Error if the second run uses other parameters, other values of parameters or other operations than
+// the first run, or returns other results.
 template <typename F, typename... X>
 auto recompute(F function, const X&... inputs) {
   Tape* tape = Tape::current();

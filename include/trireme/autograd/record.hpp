@@ -86,7 +86,7 @@ void observe(Pass pass, const OperationView& view, const Work& work) {
   call_after(pass, view);
 }
 
-// The versions of the tensors that an operation keeps; backward checks that they have not changed.
+// The versions of the tensors that an operation keeps. The backward pass checks that the versions have not changed.
 template <typename T, typename D>
 std::uint32_t version_of(const Tensor<T, D>& kept) {
   return kept.version();
@@ -119,7 +119,7 @@ template <bool splits, typename O, typename... Results, typename... Kept, typena
 class OperationNode<splits, O, std::tuple<Results...>, std::tuple<Kept...>, std::tuple<Gradients...>> final
     : public Tape::Node {
  public:
-  // results, kept and gradients are tuples of references, or of values to be moved.
+  // `results`, `kept` and `gradients` are tuples of references, or of values to be moved.
   OperationNode(O operation, std::uint64_t number, bool weights_wait, auto results, auto kept, auto gradients)
       : operation_(std::move(operation)),
         number_(number),
@@ -264,8 +264,8 @@ std::uint64_t run_forward(O& operation, const std::tuple<Results&...>& results, 
   return number;
 }
 
-// Whether further runs of a recomputed function need the forward pass of an operation for itself: it changes the operation, or
-// a variable of the caller.
+// Whether the forward pass of an operation changes the operation or a variable of the caller. Further runs of a recomputed
+// function then need this forward pass, even if nothing reads its results.
 template <typename O, typename Results, typename... Operands>
 inline constexpr bool keeps_state = true;
 template <typename O, typename... Results, typename... Operands>
@@ -287,7 +287,7 @@ Recording recording_for(std::string_view operation, const Given<Operands>&... gi
   if (tape == nullptr) return {};
   bool needed = false;
   bool has_parameters = false;  // as weights
-  bool has_computed = false;    // as weights: their gradients are needed at once, to compute further gradients from them
+  bool has_computed = false;    // as weights: their gradients are needed immediately, for further gradients
   const auto look = [&]<typename X>(const Given<X>& operand) {
     operand.each_slot([&](const GradientSlot& slot) {
       require_on(operation, *tape, slot);
@@ -300,7 +300,7 @@ Recording recording_for(std::string_view operation, const Given<Operands>&... gi
   return {.tape = tape, .weights_wait = has_parameters && !has_computed};
 }
 
-// The kept value and the gradient of an operand, each as a tuple of one element or none.
+// The kept value and the gradient of an operand, each as a tuple of one element or no element.
 template <typename X>
 auto kept_of(const Given<X>& given) {
   if constexpr (Given<X>::marks.kept) {
@@ -404,22 +404,23 @@ struct Watch {
 
 }  // namespace detail
 
-// Runs an operation: checks that its operands are defined, allocates the results, calls forward(), and puts it on the current
-// tape if an operand needs a gradient. Otherwise the results are constants and nothing is kept.
+// Runs an operation: checks that its operands are defined, allocates the results, calls forward(), and puts the operation on
+// the current tape if an operand needs a gradient. Otherwise the results are constants and nothing is kept.
 //
-// Operands are Variables, Tensors (constants) and vectors of these, with their marks. Results are one Result, a tuple of them
-// (then record() returns a tuple of Variables), or a function that returns either, which is called after the operands are
-// checked.
+// Operands are Variables, Tensors (constants) and vectors of these, with their marks. `results` is one Result, a tuple of
+// Results, or a function that returns one of these. For a tuple, record() returns a tuple of Variables. A function is called
+// after the operands are checked.
 //   forward(values of operands..., results...)
 // backward(gradients of results..., kept values..., gradients of operands...)
 // Kept values are the operands marked kept, then the results marked kept. An internal result has no gradient. With several
-// results, a gradient that did not arrive is undefined; if none arrived, backward() is not called. Tensors have no gradient;
-// the gradient of a constant Variable ignores contributions. backward() makes one contribution to each gradient.
+// results, the gradient of a result is undefined if nothing contributed to it. If nothing contributed to any result, backward()
+// is not called. Tensors have no gradient; the gradient of a constant Variable ignores contributions. backward() makes one
+// contribution to each gradient.
 //
-// If an operand is marked as a weight, two functions with the arguments of backward() replace it: input_gradients() and
+// If an operand is marked as a weight, two functions with the arguments of backward() replace backward(): input_gradients() and
 // weight_gradients(). weight_gradients() runs later if the backward pass is split (Tape::split_backward) and the weights are
-// parameters; otherwise it runs first. An input_gradients() that starts a transfer returns a function that waits for the
-// transfer; weight_gradients() then runs between these two steps.
+// parameters; otherwise it runs before input_gradients(). An input_gradients() that starts a transfer returns a function that
+// waits for the transfer; weight_gradients() then runs between these two steps.
 template <typename O, typename R, typename... Operands>
 auto record(O operation, const R& results, const Operands&... operands) {
   require_operands(operation.name, operands...);
@@ -428,8 +429,8 @@ auto record(O operation, const R& results, const Operands&... operands) {
   });
 }
 
-// A Variable that is not a parameter but reports its gradient: backward calls `on_gradient(tensor)` with a tensor that nobody
-// else uses.
+// Makes a Variable that is not a parameter but reports its gradient: the backward pass calls `on_gradient(tensor)` with a
+// tensor that nothing else uses.
 template <typename T, typename D, typename Receive>
 Variable<T, D> watch(Tensor<T, D> value, Receive on_gradient) {
   detail::Watch<Receive> operation{std::move(on_gradient)};

@@ -11,17 +11,18 @@
 namespace trireme TRIREME_EXPORT {
 
 // Which rank owns which part of a store's trainable range, if ranks share the work of the optimizer. The range is cut into
-// slices, and every rank owns a part of each slice. The cuts depend only on the parameters and the given sizes, not on buckets.
+// slices, and every rank owns a part of each slice. The slices depend only on the parameters and the given sizes, not on
+// buckets.
 //
-// A slice ends after the parameter with which it reaches slice_bytes / 16, or before a parameter that would take it above
-// slice_bytes. A larger parameter is cut into equal slices of its own, at multiples of 16 elements. A parameter that several
-// stages hold lies in slices of its own, so that all stages cut it alike.
+// A slice ends after the parameter with which its size reaches slice_bytes / 16, or before a parameter that would make it
+// larger than slice_bytes. A parameter that is larger than slice_bytes is cut into equal slices of its own, at multiples of 16
+// elements. A parameter that several stages hold lies in slices of its own, so that all stages cut it alike.
 class ShardMap {
  public:
-  // Neighbouring parameters whose slices hold no other parameter: a bucket takes all of them or none.
+  // Neighbouring parameters whose slices hold no other parameter: a bucket takes all of these parameters or none.
   struct Block {
     std::vector<int> parameters;
-    std::size_t slices_end = 0;  // slices of this block and those before
+    std::size_t slices_end = 0;  // number of slices of this block and all blocks before
   };
 
   // parameter_bytes: the sizes of the trainable parameters in the order of the store. Ranks that hold parts of different sizes
@@ -30,7 +31,7 @@ class ShardMap {
 
   std::span<const Range> slices() const { return slices_; }  // ascending
   std::span<const Block> blocks() const { return blocks_; }
-  std::vector<Range> of(int rank, int ranks) const;   // its part of each slice; some may be empty
+  std::vector<Range> of(int rank, int ranks) const;   // the rank's part of each slice; some may be empty
   std::vector<std::int64_t> bounds(int ranks) const;  // where non-empty parts begin, ascending
 
  private:

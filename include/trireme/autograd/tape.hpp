@@ -24,7 +24,7 @@ class Model;
 struct StepTotals;
 class Tape;
 
-// A layer of a list that is divided over ranks. Calls of one stream of random numbers can't be counted over several ranks, so a
+// A layer of a list that is divided over ranks. Calls of one stream of random numbers can't be counted over several ranks. So a
 // layer has its own streams for names that other layers may use too: names of modules that several layers share, and names that
 // belong to no module of the layer.
 struct LayerOfList {
@@ -49,8 +49,9 @@ class GradientSlot {
   // Identifies the memory in which the gradient is summed: the same for all slots of a parameter.
   virtual const void* place() const { return this; }
 
-  // For results of a recomputed function: whether this slot has a gradient that belongs to no parameter, and takes over the
-  // gradient of `first`, the slot of the same result in the first run. An error if their types or shapes differ.
+  // For results of a recomputed function. has_own_gradient(): whether this slot has a gradient that belongs to no parameter.
+  // take_over() takes the gradient of `first`, the slot of the same result in the first run; a different type or shape is an
+  // error.
   virtual bool has_own_gradient() const = 0;
   virtual void take_over(GradientSlot& first) = 0;
 
@@ -58,8 +59,8 @@ class GradientSlot {
   std::uint64_t tape_serial_;
 };
 
-// A listener is told during backward when each parameter's gradient is final. Parameters that forward did not use come first,
-// or, if the backward pass is split, together with the deferred ones.
+// During the backward pass, a listener learns when each parameter's gradient is final. Parameters that the forward pass did not
+// use come first. If the backward pass is split, they come together with the deferred gradients.
 class GradientListener {
  public:
   virtual ~GradientListener() = default;
@@ -101,15 +102,16 @@ class StreamCalls {
   std::shared_ptr<const LayersAround> layers_{};  // the layers around the tape whose options were copied; null: none
 };
 
-// Names the random numbers of a micro-batch, so that they do not depend on which rank computes it. The n-th call of a stream,
-// such as the stream of a dropout layer, draws the n-th numbers. Calls are counted over all tapes of a micro-batch, if each
-// tape is given a copy of the same options.
+// Identifies the random numbers of a micro-batch, so that they do not depend on the rank that computes the micro-batch. The
+// n-th call of a stream, such as the stream of a dropout layer, draws the n-th numbers. Calls are counted over all tapes of a
+// micro-batch, if each tape is given a copy of the same options.
 //
 //   const TapeOptions names{.seed = 1, .step = step, .first_sample = batch.first_sample, .samples = batch.size()};
 //   Tape tape(names);  ...  Tape inner(names);
 //
-// If a loss starts a thread, the thread must open its tape with a copy of *Tape::current()->options(): it then draws in the
-// same layer and continues the loss's counts. Threads that draw at the same time must use streams with different names.
+// If a loss starts a thread, the thread must open its tape with a copy of the loss's *Tape::current()->options(). The thread
+// then draws in the same layer and continues the loss's counts. Threads that draw at the same time must use streams with
+// different names.
 struct TapeOptions {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
@@ -123,14 +125,14 @@ struct TapeOptions {
 
   StreamCalls calls = {};
 
-  // Options to compute a micro-batch once more with the same random numbers: calls are counted from the first again, in the
-  // same layer.
+  // Returns options to compute a micro-batch again with the same random numbers: calls are counted from the first call again,
+  // in the same layer.
   TapeOptions restarted() const;
 };
 
-// Records the operations of a forward pass for one backward pass. While in scope it is the current tape of its thread; without
-// a tape nothing is recorded. Use one tape for each micro-batch. Without options there are no random numbers: dropout is an
-// error.
+// Records the operations of a forward pass for one backward pass. While a Tape is in scope, it is the current tape of its
+// thread. Without a tape, nothing is recorded. Use one tape for each micro-batch. Without options there are no random numbers:
+// dropout is an error.
 //
 // A pipeline has several micro-batches under way, each with its tape, and resumes the tape of the micro-batch that it works on:
 //   Tape tape(options);  ...forward...  tape.suspend();  ...others...  tape.resume();  loss.backward();  tape.suspend();
@@ -169,16 +171,16 @@ class Tape {
 
   std::uint64_t serial() const { return serial_; }
 
-  // The listener is told about this store's parameters; it must outlive the backward pass.
+  // The listener learns about this store's parameters. It must outlive the backward pass.
   void listen(FlatStore& store, GradientListener& listener);
 
-  // One step of the backward pass; it is destroyed, with the activations it kept, as soon as it has run.
+  // One operation's step of the backward pass. The tape destroys it, with the activations that it kept, as soon as it has run.
   class Node {
    public:
     virtual ~Node() = default;
     virtual void backward() = 0;
 
-    // In a split backward pass: computes the gradients of inputs. True if weight_gradients() has to be called later.
+    // In a split backward pass: computes the gradients of inputs. Returns whether weight_gradients() has to be called later.
     virtual bool input_gradients() {
       backward();
       return false;
@@ -187,9 +189,10 @@ class Tape {
   };
   void add(std::unique_ptr<Node> node);
 
-  // Splits the backward pass: backward() defers the gradients of parameters that are weights of matrix products and
-  // convolutions to run_weight_gradients(), and keeps the tensors that it needs. Such a parameter's gradient is final only
-  // then. The gradients have the same bits as without the split, unless only some uses of a parameter are deferred.
+  // Splits the backward pass. backward() leaves out the gradients of parameters that are weights of matrix products and
+  // convolutions, and keeps the tensors that these gradients need. run_weight_gradients() computes them later; only then are
+  // these gradients final. The gradients have the same bits as without the split, unless only some uses of a parameter are
+  // deferred.
   void split_backward();        // before backward()
   void run_weight_gradients();  // after backward()
 
@@ -198,8 +201,7 @@ class Tape {
   void add_loss(std::shared_ptr<AddedLoss> loss);  // trireme::add_loss does
   const std::vector<std::shared_ptr<AddedLoss>>& added_losses() const { return added_losses_; }
 
-  // A run of a function whose backward pass computes the function again, see recompute(). Until finish(), nothing that the
-  // function records is kept.
+  // The first run of a recomputed function, see recompute(). Until finish(), nothing that the function records is kept.
   class FirstRun {
    public:
     explicit FirstRun(Tape& tape);
@@ -207,8 +209,8 @@ class Tape {
     FirstRun(const FirstRun&) = delete;
     FirstRun& operator=(const FirstRun&) = delete;
 
-    // results: the slots of the function's results, null for constants. again: runs the function and returns these slots.
-    // version: the versions of the inputs, which must not change.
+    // results: the slots of the function's results, null for constants. again(): runs the function again and returns the slots
+    // of its results. version(): the sum of the versions of the inputs, which must not change.
     void finish(std::vector<std::shared_ptr<GradientSlot>> results,
                 std::function<std::vector<std::shared_ptr<GradientSlot>>()> again, std::function<std::uint32_t()> version);
 
@@ -217,8 +219,8 @@ class Tape {
     std::unique_ptr<Run> run_;
   };
 
-  // Whether a recomputed function is running, and for an operation that it records whether this run can leave out its forward
-  // pass: further runs only have to compute what is kept.
+  // in_run(): whether a recomputed function is running. leaves_out(): whether this run can leave out the forward pass of an
+  // operation that the function records. Further runs only have to compute what is kept.
   struct Kept {
     bool operands = false;
     bool results = false;  // or a state of the operation
@@ -232,8 +234,8 @@ class Tape {
     return tape != nullptr && tape->in_further_run();
   }
 
-  // make(), or in further runs of a recomputed function what make() returned in the first run: for values that depend on a
-  // state which the operation changes.
+  // Returns make(). In further runs of a recomputed function, returns what make() returned in the first run. Use it for values
+  // that depend on a state that the operation changes.
   template <typename Make>
   static auto once(const Make& make) {
     using Value = decltype(make());
@@ -246,7 +248,7 @@ class Tape {
   void contributed(FlatStore& store, int parameter);
 
  private:
-  void leave();                       // removes it from its thread's stack of tapes
+  void leave();                       // removes this tape from its thread's stack of tapes
   static Tape* innermost_with_run();  // of this thread: the tape on which a recomputed function runs; null: there is none
   bool in_further_run() const;
   std::any made_once(const std::function<std::any()>& make);
@@ -275,7 +277,7 @@ class Tape {
   bool splits_ = false;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Node>> put_off_;  // nodes that split_backward() defers
-  std::vector<Final> unused_;                   // parameters that forward did not use, which run_weight_gradients() announces
+  std::vector<Final> unused_;                   // parameters without use, which run_weight_gradients() announces
   std::vector<Uses> uses_;
   std::vector<std::shared_ptr<AddedLoss>> added_losses_;
   std::vector<Run*> runs_;  // under way, from the outermost inwards

@@ -18,7 +18,8 @@ namespace detail {
 [[noreturn]] void throw_not_recorded();   // backward() on a constant
 [[noreturn]] void throw_other_results();  // of a function that is recomputed
 
-// The gradient of a recorded value: a tensor of its own, made by the first contribution. Parameters override the storage.
+// The gradient of a recorded value, in a tensor of its own that the first contribution makes. ParameterSlot overrides the
+// storage.
 template <typename T, typename D>
 class TensorSlot : public GradientSlot {
  public:
@@ -59,8 +60,8 @@ class TensorSlot : public GradientSlot {
   Tensor<T, D> sum_;
 };
 
-// A contribution that is being written. Other contributions to the same gradient, as when one variable is both weight and bias
-// of a norm, are kept until this one is complete.
+// A contribution that is being written. Until it is complete, other contributions to the same gradient wait in `kept`; they are
+// added afterwards. This happens, for example, if one variable is both weight and bias of a norm.
 class OpenContribution {
  public:
   explicit OpenContribution(const GradientSlot& slot);
@@ -83,8 +84,8 @@ struct OpenContributionOf : OpenContribution {
 
 }  // namespace detail
 
-// Sums the contributions to one variable's gradient. A handle: copies refer to the same gradient. The gradient of a constant is
-// empty and ignores contributions.
+// Sums the contributions to one variable's gradient. Copies of a Gradient refer to the same gradient. The gradient of a
+// constant is empty and ignores contributions.
 template <typename T, typename D = Cpu>
 class Gradient {
  public:
@@ -99,8 +100,9 @@ class Gradient {
   Slot* slot() const { return slot_.get(); }
   const std::shared_ptr<Slot>& shared_slot() const { return slot_; }
 
-  // Calls write(tensor, accumulate): it fills the tensor, or adds to it when `accumulate` is true. An operation makes exactly
-  // one contribution (or give()) to each input that it lists. write() may make other contributions, to this gradient too.
+  // Calls write(tensor, accumulate), which must fill the tensor, or add to the tensor if `accumulate` is true. An operation
+  // calls contribute() or give() exactly once for each input that it lists. write() may itself contribute to other gradients,
+  // or to this gradient.
   template <typename Write>
   void contribute(Write&& write) const {
     if (!slot_) return;
@@ -148,10 +150,11 @@ class Variable {
 
   Variable detach() const { return Variable(value_); }  // the same value as a constant: gradients end here
 
-  // Runs the tape backward from here, with `upstream` as the gradient of every element. The tape can't be used again.
+  // Runs the tape's backward pass from this Variable, with `upstream` as the gradient of every element. The tape can't be used
+  // again.
   void backward(G upstream = G{1}) const { backward(Tensor<G, D>::full(value_.shape(), upstream)); }
 
-  // Runs the tape backward from here with `upstream` as the gradient, in the shape of the value.
+  // Runs the tape's backward pass from this Variable, with `upstream` as the gradient. `upstream` has the shape of the value.
   void backward(Tensor<G, D> upstream) const {
     if (!gradient_.needed()) detail::throw_not_recorded();
     require(upstream.defined(), "backward() with a gradient that is undefined");

@@ -16,7 +16,7 @@
 namespace trireme TRIREME_EXPORT {
 
 // Makes the weight operand of linear() and conv2d() from a float weight: the value is rounded to T for the product, and the
-// gradient is float. With T = float or double it returns the weight itself.
+// gradient is float. With T = float or double, computed_weight() returns the weight itself.
 //
 //   conv2d(x, computed_weight<T>(weight_norm(v.master(), g.master())), bias.master());
 template <typename T, typename D>
@@ -30,8 +30,8 @@ Variable<T, D, Accumulate<T>> computed_weight(const Variable<Accumulate<T>, D>& 
   }
 }
 
-// v[out, ...] scaled to the norms g[out]: g * v / |v|, with the norm over all dims but dim 0 (Salimans, Kingma 2016, arXiv
-// 1602.07868). g may have further dims of size 1, as in torch's [out, 1].
+// Scales v[out, ...] to the norms g[out]: returns g * v / |v|, with the norm over all dims but dim 0 (Salimans, Kingma 2016,
+// arXiv 1602.07868). g may have further dims of size 1, as in torch's [out, 1].
 template <typename T, typename D>
 Variable<T, D> weight_norm(const Variable<T, D>& v, const Variable<T, D>& g) {
   require_operands("weight_norm", v, g);
@@ -51,8 +51,8 @@ struct SingularVectors {
   Tensor<T, D> right = {};  // [numel / out]
 };
 
-// One power iteration, without a gradient: returns vectors that are nearer to the singular vectors of weight[out, ...], taken
-// as a matrix [out, numel / out].
+// Does one power iteration, without a gradient. Returns vectors that are nearer to the singular vectors of weight[out, ...],
+// reshaped to the matrix [out, numel / out].
 template <typename T, typename D>
 SingularVectors<T, D> power_iteration(const Tensor<T, D>& weight, const Tensor<T, D>& left, double epsilon = 1e-12) {
   const std::int64_t out = weight.dim(0);
@@ -62,8 +62,8 @@ SingularVectors<T, D> power_iteration(const Tensor<T, D>& weight, const Tensor<T
   return {.left = after.value().reshape({out}), .right = right.value().reshape({right.shape().back()})};
 }
 
-// weight[out, ...] divided by left^T weight right, which is the largest singular value when the vectors have converged (Miyato
-// et al. 2018, arXiv 1802.05957). The vectors are constants.
+// Returns weight[out, ...] / (left^T weight right). The divisor is the largest singular value when the vectors have converged
+// (Miyato et al. 2018, arXiv 1802.05957). The vectors are constants.
 template <typename T, typename D>
 Variable<T, D> spectral_norm(const Variable<T, D>& weight, const SingularVectors<T, D>& vectors) {
   require_operands("spectral_norm", weight, vectors.left, vectors.right);

@@ -75,7 +75,7 @@ Variable<T, D> conv_transpose1d(const Variable<T, D>& x, const Variable<Accumula
 }
 
 // x[batch, depth, height, width, in], weight[out, in / groups, kernel_depth, kernel_height, kernel_width] -> [batch, y_depth,
-// y_height, y_width, out]. The images along the kernel's depth become channels of one image; this copies x kernel_depth times.
+// y_height, y_width, out]. Images along the kernel's depth become channels of one image, which copies x kernel_depth times.
 template <typename T, typename D>
 Variable<T, D> conv3d(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                       const Variable<Accumulate<T>, D>& bias = {}, const Conv3dArguments& options = {}) {

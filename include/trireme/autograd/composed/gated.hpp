@@ -49,7 +49,8 @@ Variable<T, D> prelu(const Variable<T, D>& x, const Variable<T, D>& weight) {
 
 // Stochastic depth (Huang et al. 2016, arXiv 1603.09382): each sample of x[batch, ...] becomes 0 with this probability, or is
 // divided by 1 - probability. Use it on the branch that is added to a residual stream. The choice of samples depends on the
-// same things as in dropout(), never on how samples are spread over ranks. Without a tape, as in evaluation, it returns x.
+// same values as the choice of elements in dropout(), and never on how samples are spread over ranks. Without a tape, as in
+// evaluation, drop_path() returns x.
 template <typename T, typename D>
 Variable<T, D> drop_path(const Variable<T, D>& x, double probability, std::string_view stream) {
   require_operands("drop_path", x);
@@ -60,8 +61,8 @@ Variable<T, D> drop_path(const Variable<T, D>& x, double probability, std::strin
   return Tape::current() == nullptr || probability == 0 ? x : multiply(x, kept);
 }
 
-// dropout() of x[..., features] on a rank that holds only the range `here` of `all` features: it drops the same elements as a
-// rank with all features would.
+// dropout() of x[..., features] on a rank that holds only the range `here` of `all` features. Drops the same elements as a rank
+// with all features would.
 template <typename T, typename D>
 Variable<T, D> dropout_of_part(const Variable<T, D>& x, const Range& here, std::int64_t all, double probability,
                                std::string_view stream) {

@@ -22,7 +22,7 @@
 #include "trireme/ops/loss/loss.hpp"
 
 // Losses composed of other functions, and the CTC loss. Half types are cast to float first. Like the losses of
-// autograd/operations/loss.hpp, these return a sum over targets and the number of targets: `mean()` is PyTorch's
+// autograd/operations/loss.hpp, these losses return a sum over targets and the number of targets. Their `mean()` is PyTorch's
 // reduction="mean".
 namespace trireme TRIREME_EXPORT {
 namespace detail {
@@ -40,7 +40,7 @@ template <typename A, typename D>
 struct SoftTargetOptions {
   double label_smoothing = 0;      // the share of each distribution that is spread evenly over all classes
   Tensor<A, D> class_weight = {};  // [classes]; undefined: 1
-  Tensor<bool, D> counted = {};    // [...], true for each row that counts; undefined: all count
+  Tensor<bool, D> counted = {};    // [...], true for each row that counts; undefined: all rows count
 };
 
 // Cross-entropy of logits[..., classes] with probabilities of the same shape. Every row is one target.
@@ -87,8 +87,8 @@ struct NllOptions {
 };
 
 // -log_probabilities[..., target], with one class number for each row; rows with ignore_index are ignored. Any other target
-// outside [0, classes) is an error that names its row; on a GPU such a target makes the loss NaN instead, since the host does
-// not wait. cross_entropy computes log_softmax and this loss in one pass.
+// outside [0, classes) is an error that names its row; on a GPU such a target makes the loss NaN instead, because the host does
+// not wait. cross_entropy() computes log_softmax and this loss in one pass.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> nll_loss(const Variable<T, D>& log_probabilities, const Tensor<std::int32_t, D>& targets,
                                 const NllOptions<Accumulate<T>, D>& options = {}) {
@@ -119,14 +119,15 @@ Loss<Accumulate<T>, D> nll_loss(const Variable<T, D>& log_probabilities, const T
     weights = where(wrong, std::numeric_limits<A>::quiet_NaN(), weights);
   }
   const Tensor<A, D> zeros = Tensor<A, D>::zeros(weights.shape());
-  Loss<A, D> loss{.sum = {},  // weights are 0 or more, so this is their sum, in double
+  Loss<A, D> loss{.sum = {},  // weights are 0 or more, so target_weight is their sum, in double
                   .target_weight = ops::elementwise_loss(ops::ElementwiseLoss::absolute_error, weights, zeros),
                   .nominal_targets = rows};
   loss.sum = sum(multiply(where(counted, gather(x, 1, place), A{0}), neg(weights)));
   return loss;
 }
 
-// 1 - cosine where the target of a row is 1, max(0, cosine - margin) where the target is -1; a, b [..., width], targets [...].
+// The loss of a row is 1 - cosine if its target is 1, and max(0, cosine - margin) if its target is -1. a and b are [...,
+// width], targets are [...].
 template <typename T, typename D>
 Loss<Accumulate<T>, D> cosine_embedding_loss(const Variable<T, D>& a, const Variable<T, D>& b,
                                              const Tensor<std::int32_t, D>& targets, double margin = 0) {
@@ -179,10 +180,10 @@ struct InfoNceOptions {
   bool normalize = true;  // divides queries and keys by their norms first, so that products are cosines
 };
 
-// InfoNCE: for each query, the cross-entropy of finding its key, the one in the same row, among all keys (van den Oord et al.
-// 2018, arXiv 1807.03748). queries, keys [rows, width]. With an axis, the keys of all its ranks are used, and the ranks must
-// have the same number of rows. A loss of both directions, as in CLIP, is add(info_nce_loss(a, b), info_nce_loss(b, a)). The
-// axis must outlive the tape.
+// InfoNCE (van den Oord et al. 2018, arXiv 1807.03748): for each query, the cross-entropy of finding its key, which has the
+// same row number, among all keys. queries and keys are [rows, width]. With an axis, the keys of all ranks of the axis are
+// used, and these ranks must have the same number of rows. A loss of both directions, as in CLIP, is add(info_nce_loss(a, b),
+// info_nce_loss(b, a)). The axis must outlive the tape.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> info_nce_loss(const Variable<T, D>& queries, const Variable<T, D>& keys,
                                      const InfoNceOptions& options = {}, const Collectives* axis = nullptr) {
@@ -241,8 +242,8 @@ struct SoftmaxDiceOptions {
 };
 
 // The dice_loss() of each class, with p = softmax(logits[batch, ..., classes]), averaged over the classes. targets[batch, ...]
-// are class numbers; places with ignore_index are ignored. Each sample counts as one target. Another number outside [0,
-// classes) is an error; on a GPU it makes the loss of its sample NaN instead, since the host does not wait.
+// are class numbers; places with ignore_index are ignored. Each sample counts as one target. Any other target outside [0,
+// classes) is an error; on a GPU such a target makes the loss of its sample NaN instead, because the host does not wait.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> softmax_dice_loss(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                          const SoftmaxDiceOptions& options = {}) {

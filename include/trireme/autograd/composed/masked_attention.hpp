@@ -15,8 +15,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// The keys that a query sees, and a bias on their scores. A query sees a key if every member that is set allows it. bias and
-// mask are broadcast to [batch, heads, queries, keys].
+// The keys that a query sees, and a bias on their scores. A query sees a key if every member that is set allows the key. bias
+// and mask are broadcast to [batch, heads, queries, keys].
 template <typename T, typename D = Cpu>
 struct AttentionMask {
   Variable<Accumulate<T>, D> bias = {};           // added before the softmax, with a gradient; may be undefined
@@ -33,10 +33,10 @@ struct AttentionMask {
 
 struct MaskedAttentionOptions {
   double scale = 0;              // factor on the products of queries and keys; 0: 1 / sqrt(size)
-  double dropout = 0;            // of the softmax's result, by dropout()
+  double dropout = 0;            // probability for the softmax's result, see dropout()
   std::string_view stream = {};  // names the dropout's random numbers
-  // For a q that holds only some of `all_heads` heads, from first_head on: dropout drops the same elements as with all heads.
-  // 0: q holds all heads.
+  // Set these if q holds only some of `all_heads` heads, from first_head on: dropout then drops the same elements as with all
+  // heads. all_heads = 0: q holds all heads.
   std::int64_t all_heads = 0;
   std::int64_t first_head = 0;
 };
@@ -55,8 +55,8 @@ Tensor<bool, D> band(std::int64_t queries, std::int64_t keys, bool causal, std::
       seen, logical_and(lt(distance, static_cast<std::int32_t>(window)), gt(distance, static_cast<std::int32_t>(-window))));
 }
 
-// dropout() of the attention weights [batch, heads, queries, keys]. If these are of some heads only, it draws the random
-// numbers of all heads.
+// dropout() of the attention weights [batch, heads, queries, keys]. If `shares` has only some of the heads, drop_shares() draws
+// the random numbers of all heads.
 template <typename A, typename D>
 Variable<A, D> drop_shares(const Variable<A, D>& shares, const MaskedAttentionOptions& options) {
   const Shape& shape = shares.shape();
@@ -72,11 +72,11 @@ Variable<A, D> drop_shares(const Variable<A, D>& shares, const MaskedAttentionOp
 }  // namespace detail
 
 // softmax(scale * q k^T + bias) v, as torch.nn.functional.scaled_dot_product_attention: q[batch, heads, queries, size],
-// k[batch, kv_heads, keys, size], v[batch, kv_heads, keys, value_size] -> [batch, heads, queries, value_size]. Each heads /
-// kv_heads neighbouring heads share keys and values. A query that sees no key gets zeros. A query whose scores are all
-// -infinity because of its bias or its products gets NaN, where PyTorch returns zeros in some cases. masked_attention() holds
-// whole matrices of queries x keys; scaled_dot_product_attention() is several times as fast, but supports fewer masks and no
-// bias or dropout.
+// k[batch, kv_heads, keys, size], v[batch, kv_heads, keys, value_size] -> [batch, heads, queries, value_size]. Each group of
+// heads / kv_heads neighbouring heads shares keys and values. A query that sees no key gets zeros. If the bias or the products
+// make all scores of a query -infinity, the query gets NaN; PyTorch returns zeros in some of these cases. masked_attention()
+// keeps whole matrices [queries, keys] in memory. scaled_dot_product_attention() is several times as fast, but supports fewer
+// masks and no bias or dropout.
 template <typename T, typename D>
 Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k, const Variable<T, D>& v,
                                 const AttentionMask<T, D>& mask = {}, const MaskedAttentionOptions& options = {}) {
@@ -109,7 +109,7 @@ Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k
             "masked_attention: key_padding_mask has shape {}, but needs {}", mask.key_padding_mask.shape(), Shape{batch, keys});
     see(eq(mask.key_padding_mask.reshape({batch, 1, 1, keys}), 0));
   }
-  // The softmax of a row with only -infinity is NaN; where() below replaces it, forward and backward.
+  // The softmax of a row with only -infinity is NaN; where() below replaces the NaN in both passes.
   constexpr double never = -std::numeric_limits<double>::infinity();
   if (seen.defined()) scores = where(seen, scores, never);
   require(scores.shape() == Shape{batch, heads, queries, keys},

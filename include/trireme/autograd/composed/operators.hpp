@@ -15,12 +15,12 @@
 //   const Value gated = (1 - z) * n + z * h;
 //
 // Shapes are broadcast (ops/pointwise/broadcast.hpp): [8, 256, 384] * [384] repeats the second operand. A Variable and a Tensor
-// of its type give a Variable. A Variable of float and a Variable of bfloat16 or float16 give float: the half type is cast. So
-// in mixed precision a Stream and a Value give a Stream. A number is rounded to float, but stays double with a Variable of
-// double; x / number multiplies by 1 / number. Tensors have operators of their own (ops/pointwise/operators.hpp).
+// of the same element type give a Variable. A Variable of float and a Variable of bfloat16 or float16 give float: the half type
+// is cast. So in mixed precision a Stream and a Value give a Stream. A number is rounded to float, unless the Variable is of
+// double. x / number multiplies by 1 / number. Tensors have operators of their own (ops/pointwise/operators.hpp).
 //
 // C++ does not say whether `f(x) + g(x)` computes f(x) or g(x) first. If both read the same x of a half type, the last bits of
-// x's gradient depend on this order, since the gradient is rounded after each contribution. Compute f(x) and g(x) in separate
+// x's gradient depend on this order, because the gradient is rounded after each contribution. Compute f(x) and g(x) in separate
 // statements to get the same bits with all compilers.
 namespace trireme TRIREME_EXPORT {
 
@@ -52,7 +52,7 @@ struct ElementOfBoth {
   static_assert(one_device, "one operand lies on the CPU and one on a GPU: make both on the device of the model");
   static_assert(!weights, "a weight of half precision is for matrix products: write weight.master() in place of variable()");
   static_assert(!halves, "bfloat16 and float16 have no common type: write cast<float>(a) and cast<float>(b)");
-  static_assert(!has_double, "a Variable of double combines with Variables of double alone: make all of them of one type");
+  static_assert(!has_double, "a Variable of double combines only with Variables of double: give all operands one type");
   using type = std::conditional_t<same, TA, float>;
 };
 template <typename To, typename T, typename D>

@@ -11,8 +11,8 @@
 #include "trireme/ops/array/array.hpp"
 #include "trireme/ops/base/extent2d.hpp"
 
-// The functions of ops/array/array.hpp on Variables, with the same arguments and results. The same functions return views. T:
-// float, double, bfloat16, float16.
+// The functions of ops/array/array.hpp on Variables, with the same arguments and results. Functions that return views of
+// Tensors also return views here. T: float, double, bfloat16, float16.
 namespace trireme TRIREME_EXPORT {
 namespace detail {
 
@@ -195,7 +195,7 @@ Variable<T, D> flatten(const Variable<T, D>& x, int start_dim, int end_dim = -1)
   return detail::record_view("flatten", x, ops::flattened_shape(detail::defined_shape("flatten", x), start_dim, end_dim));
 }
 
-// Constants of the shape of x.
+// Return constants with the shape of x.
 template <typename T, typename D>
 Variable<T, D> full_like(const Variable<T, D>& x, std::type_identity_t<T> value) {
   require_operands("full_like", x);
@@ -210,7 +210,8 @@ Variable<T, D> ones_like(const Variable<T, D>& x) {
   return full_like(x, static_cast<T>(1.0f));
 }
 
-// Channels before pixels, as torch flattens: [batch, height, width, channels] -> [batch, channels * height * width].
+// Flattens images with channels before pixels, as torch does: [batch, height, width, channels] -> [batch, channels * height *
+// width].
 template <typename T, typename D>
 Variable<T, D> flatten(const Variable<T, D>& x) {
   require_operands("flatten", x);

@@ -8,8 +8,9 @@
 #include "trireme/ops/elementwise/elementwise.hpp"
 #include "trireme/ops/elementwise/rotary.hpp"
 
-// Operations on Variables, element by element. They run forward at once and record backward on the current tape. An operand
-// that is undefined is an error. T: float, double, bfloat16, float16. The functions of pointwise.hpp take Tensors too.
+// Operations on Variables, element by element. Each call computes its result immediately and records its backward pass on the
+// current tape. An operand that is undefined is an error. T: float, double, bfloat16, float16. The functions of pointwise.hpp
+// take Tensors too.
 namespace trireme TRIREME_EXPORT {
 
 // Casts x between float and another element type; returns x if it has the type already.
@@ -60,8 +61,8 @@ template <typename T, typename D>
 Variable<T, D> silu(const Variable<T, D>& x) {
   return activation(ops::Activation::silu, x);
 }
-// activation(gate) * x; gate and x have equal shapes (Shazeer 2020, arXiv 2002.05202). Keeps gate and x for backward, not the
-// activation's value.
+// activation(gate) * x; gate and x have equal shapes (Shazeer 2020, arXiv 2002.05202). Keeps gate and x for the backward pass,
+// not the activation's value.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> gated_activation(ops::Activation kind, const Variable<T, D>& gate, const Variable<T, D>& x);
 template <typename T, typename D>
@@ -76,11 +77,13 @@ struct DropoutRows {
   std::int64_t all = 0;         // rows of the micro-batch; 0: the variable's rows
 };
 
-// Dim 0 of x holds one sample after the other, each with the same number of rows (channels, patches, windows). Which elements
-// are dropped depends on (the tape's seed and step, `stream`, the number of earlier calls of the stream in the micro-batch, the
-// sample, and the element's place in it), never on how samples are spread over ranks. A tape without TapeOptions is an error.
-// TapeOptions without `samples` are an error too, unless first_sample is 0. Without a tape, as in evaluation, dropout() returns
-// x.
+// Dim 0 of x holds one sample after the other, each with the same number of rows (channels, patches, windows). The choice of
+// elements to drop never depends on how samples are spread over ranks. It depends only on
+//   - the tape's seed and step,
+//   - `stream`, and the number of earlier calls of this stream in the micro-batch,
+//   - the sample, and the element's place in the sample.
+// A tape without TapeOptions is an error. TapeOptions without `samples` are an error too, unless first_sample is 0. Without a
+// tape, as in evaluation, dropout() returns x.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream,
                                       const DropoutRows& rows = {});

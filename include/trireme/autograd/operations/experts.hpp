@@ -29,14 +29,14 @@ template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> combine_expert_rows(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weights,
                                                   const ExpertRows& rows);
 
-// The counts of an all-to-all: how many rows this rank sends to each rank of an axis, and receives from it.
+// The counts of an all-to-all: how many rows this rank sends to each rank of an axis, and how many it receives from each.
 struct RowExchange {
   std::vector<std::int64_t> to;
   std::vector<std::int64_t> from;
 };
 
-// x[rows, width] has the rows for rank 0 first; the result [rows, width] has the rows from rank 0 first. All ranks must call
-// it, in backward too. The axis must outlive the tape.
+// x[rows, width] has the rows for rank 0 first; the result [rows, width] has the rows from rank 0 first. All ranks must make
+// the call, in the forward and in the backward pass. The axis must outlive the tape.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> exchange_rows(const Variable<T, D>& x, const RowExchange& exchange, const Collectives& axis);
 

@@ -55,7 +55,8 @@ Variable<T, D> gather(const Variable<T, D>& x, int dim, const Tensor<I, D>& inde
   return detail::record_gather(table, indexing, ops::wide_index(index), index.shape());
 }
 
-// The gradient of x is 0 where it was overwritten. The gradient of source is 0 where a later place has the same index.
+// The gradient of x is 0 for elements that were overwritten. The gradient of an element of source is 0 if a later element has
+// the same index.
 template <typename T, typename D, IsIndex I>
 Variable<T, D> scatter(const Variable<T, D>& x, int dim, const Tensor<I, D>& index, const Variable<T, D>& source) {
   return detail::scattered("scatter", x, dim, index, source, [](const auto&... all) { return detail::record_scatter(all...); });

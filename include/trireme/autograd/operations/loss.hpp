@@ -50,8 +50,8 @@ class AddedLossOf final : public AddedLoss {
 };
 
 // Adds an auxiliary loss, such as one that balances experts: `sum` (one element) is added to the Loss::sum of this micro-batch.
-// Any layer in any stage of a pipeline may call it. Multiply a mean over targets by the number of targets first. All ranks of a
-// tensor axis must add the same loss. Without a tape, as in evaluation, it does nothing.
+// Any layer in any stage of a pipeline may call add_loss(). If the loss is a mean over targets, multiply it by the number of
+// targets first. All ranks of a tensor axis must add the same loss. Without a tape, as in evaluation, it does nothing.
 template <typename T, typename D>
 void add_loss(const Variable<T, D>& sum) {
   require(sum.value().defined() && sum.shape().numel() == 1, "add_loss() takes one element, not {}",
@@ -66,17 +66,17 @@ template <typename T, typename D = Cpu>
 struct Loss {
   Variable<T, D> sum;                    // over counted targets
   Scalar<double, D> target_weight = {};  // the sum of the class weights of the targets that count
-  std::int64_t nominal_targets = 0;      // all targets, the ignored ones too: the same in every micro-batch of a step
+  std::int64_t nominal_targets = 0;      // all targets, including ignored targets; the same in every micro-batch of a step
   Scalar<double, D> scale = 1.0;         // factor on the gradients, see amp::GradScaler
 
-  // On a GPU the host waits for the result. 0 if no target counts, where PyTorch's mean is NaN.
+  // Returns 0 if no target counts; PyTorch returns NaN. On a GPU the host waits for the result.
   double mean() const {
     const double targets = target_weight.item();
     return targets == 0 ? 0.0 : static_cast<double>(sum.value().item()) / targets;
   }
 
   // Computes gradients of scale * sum / nominal_targets, where sum includes the losses that add_loss() added. The optimizer
-  // step multiplies them by nominal_targets / target_weight of the whole step.
+  // step multiplies the gradients by nominal_targets / target_weight of the whole step.
   void backward() const {
     if (Tape* tape = Tape::current()) begin_added(*tape);
     sum.backward(upstream(sum.shape()));
@@ -104,7 +104,7 @@ struct Loss {
   }
 };
 
-// Makes a Loss from a Loss, or from a Variable of one element, which then counts as one target.
+// Returns a Loss unchanged. Makes a Loss with one target from a Variable of one element.
 template <typename T, typename D>
 const Loss<T, D>& as_loss(const Loss<T, D>& loss) {
   return loss;
@@ -112,7 +112,7 @@ const Loss<T, D>& as_loss(const Loss<T, D>& loss) {
 template <typename T, typename D>
 Loss<Accumulate<T>, D> as_loss(const Variable<T, D>& value) {
   require(value.value().defined() && value.shape().numel() == 1,
-          "a loss is a Loss or a Variable of one element, not one of shape {}",
+          "a loss is a Loss or a Variable of one element, not a Variable of shape {}",
           value.value().defined() ? value.shape().str() : "undefined");
   return {.sum = cast<Accumulate<T>>(value), .target_weight = 1.0, .nominal_targets = 1};
 }
@@ -129,8 +129,8 @@ Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
   return {.sum = add(a.sum, b.sum), .target_weight = a.target_weight, .nominal_targets = a.nominal_targets, .scale = a.scale};
 }
 
-// Adds `value` (one element, such as a penalty) to the mean of `loss`. If ranks or micro-batches have different values, their
-// mean over the targets is added. If the numbers of targets are on a GPU, the host waits for them.
+// Adds `value` (one element, such as a penalty) to the mean of `loss`. If ranks or micro-batches have different values, the
+// mean of these values over the targets is added. If the numbers of targets are on a GPU, the host waits for them.
 template <typename T, typename D, typename V>
 requires std::same_as<Accumulate<V>, T> Loss<T, D> add(const Loss<T, D>& loss, const Variable<V, D>& value) {
   require_operands("add", loss.sum, value);
@@ -172,11 +172,11 @@ TRIREME_EXPORT Loss<Accumulate<T>, D> bce_with_logits(const Variable<T, D>& logi
 
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> l1_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target);
-// (x - target)^2 / 2 where |x - target| is within delta, linear beyond (Huber 1964); delta must be above 0.
+// (x - target)^2 / 2 if |x - target| <= delta, linear beyond (Huber 1964); delta must be above 0.
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> huber_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target,
                                                  double delta = 1);
-// huber_loss with delta = beta, divided by beta; a beta of 0 is l1_loss.
+// huber_loss with delta = beta, divided by beta; l1_loss if beta is 0.
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> smooth_l1_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target,
                                                      double beta = 1);
@@ -192,8 +192,8 @@ TRIREME_EXPORT Loss<Accumulate<T>, D> sigmoid_focal_loss(const Variable<T, D>& l
                                                          const FocalLossOptions& options = {});
 
 // KL(target || exp(log_probabilities)) over the last dim; mean() is the mean over rows (PyTorch's batchmean for two dims). The
-// target holds probabilities, or their logarithms; NaN and probabilities below 0 give NaN. A target of 0 contributes 0, also
-// where the log-probability is infinite; PyTorch returns NaN there.
+// target holds probabilities, or their logarithms; NaN and probabilities below 0 give NaN. A target of 0 contributes 0 even if
+// the log-probability is infinite; PyTorch then returns NaN.
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> kl_divergence(const Variable<T, D>& log_probabilities,
                                                     const Tensor<Accumulate<T>, D>& target, bool log_target = false);

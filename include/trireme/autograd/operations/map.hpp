@@ -15,7 +15,7 @@
 //
 //   const auto y = map([](auto gate, auto up) { return gate * sigmoid(gate) * up; }, gate, up);
 //
-// Forward is one pass over the elements, backward is one more for the gradients of all operands. Backward computes the
+// The forward computation is one pass over the elements. The gradients of all operands take one more pass, which computes the
 // expression again, so only the operands are kept. Operands are broadcast and have one element type; some may be Tensors, which
 // are constants. ops/pointwise/map.hpp explains which functions an expression may contain, and how it becomes vector code or
 // runs on a GPU.
@@ -34,7 +34,7 @@ struct Map {
 
   template <typename T, typename D>
   void backward(const Tensor<T, D>& dy, const std::vector<Tensor<T, D>>& x, const std::vector<Gradient<T, D>>& dx) const {
-    std::array<Tensor<T, D>, n> products;  // in the shape of dy; for an operand of this shape, its gradient itself
+    std::array<Tensor<T, D>, n> products;  // in the shape of dy; if an operand has this shape, its gradient
     std::array<bool, n> accumulate{};
     const auto open_from = [&](const auto& open_others, std::size_t k) -> void {
       if (k == n) return ops::map_backward(function, std::span<const Tensor<T, D>, n>(x), dy, products, accumulate);

@@ -26,8 +26,8 @@ TRIREME_EXPORT Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const 
                                                  const Variable<T, D, Accumulate<T>>& weight2,
                                                  const Variable<Accumulate<T>, D>& bias2);
 
-// a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast. A vector on the left is a row, on the right a column,
-// and has no dim in the result. b may be a parameter's variable().
+// a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast. A vector on the left is a row, and a vector on the
+// right is a column; the result has no dim for a vector. b may be a parameter's variable().
 template <typename T, typename D, typename G>
 requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> matmul(const Variable<T, D>& a,
                                                                                                     const Variable<T, D, G>& b);
@@ -61,9 +61,9 @@ struct LowRankColumns {
   std::int64_t count = 0;
 };
 
-// Adds scale * u_i b_i^T to some columns of y[..., out], for each i: u[..., n * rank] has the u_i side by side, b[sum of
-// counts, rank] the b_i one below the other. The result takes over y's memory: y must not be used afterwards, and no operation
-// may have kept it.
+// For each i, adds scale * u_i b_i^T to some columns of y[..., out]. u[..., n * rank] has the u_i side by side; b[sum of
+// counts, rank] has the b_i one below the other. The result takes over the memory of y, so y must not be used afterwards, and
+// no operation may have kept y.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> add_low_rank(const Variable<T, D>& y, const Variable<T, D>& u,
                                            const Variable<T, D, Accumulate<T>>& b, const std::vector<LowRankColumns>& columns,
@@ -81,14 +81,14 @@ Float8Scaling float8_scaling_named(std::string_view name);  // the names above; 
 // The state of delayed scaling: the largest magnitudes of each operand in earlier calls [length], the newest first.
 template <typename D = Cpu>
 struct Float8History {
-  Tensor<float, D> x;  // if this and the others are undefined: current scaling
+  Tensor<float, D> x;  // if x, weight and dy are undefined: current scaling
   Tensor<float, D> weight;
   Tensor<float, D> dy;
-  bool update = true;  // false: the call does not change them
+  bool update = true;  // false: the call does not change the history
 };
 
-// linear() by products of 8-bit operands (ops/matmul/float8.hpp): x and the weight become e4m3, the gradient of y e5m2, and the
-// weight's own gradient is float. The number of rows of x, `in` and `out` must be multiples of 16.
+// linear() by products of 8-bit operands (ops/matmul/float8.hpp): x and the weight are rounded to e4m3, and the gradient of y
+// is rounded to e5m2. The gradient of the weight is float. The number of rows of x, `in` and `out` must be multiples of 16.
 template <typename D>
 TRIREME_EXPORT Variable<bfloat16, D> float8_linear(const Variable<bfloat16, D>& x, const Variable<bfloat16, D, float>& weight,
                                                    const Variable<float, D>& bias, const Float8History<D>& history = {});

@@ -45,7 +45,7 @@ TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rm
                                                                                        double epsilon);
 
 // Moving averages [channels] over the batches of training, for evaluation. Training updates both tensors in place, unless a
-// mean or a variance of the batch is inf or nan; with float16 the optimizer's step is then skipped too.
+// mean or a variance of the batch is inf or nan; in this case, the optimizer also skips the step of a float16 model.
 template <typename A, typename D = Cpu>
 struct RunningStatistics {
   Tensor<A, D> mean = {};
@@ -56,7 +56,7 @@ struct BatchNormArguments {
   bool training = true;   // normalise by the batch; otherwise by the running statistics
   double momentum = 0.1;  // new = (1 - momentum) * old + momentum * batch
   double epsilon = 1e-5;  // is added to the variance
-  Axis axis = {};         // normalises over the batch of all its ranks; they may have different numbers of rows, or none
+  Axis axis = {};  // normalises over the batch of all ranks of the axis; ranks may have different numbers of rows, or none
 };
 
 // Normalises x [..., channels] over all rows: (x - mean) / sqrt(variance + epsilon) * weight + bias. weight and bias [channels]
@@ -82,8 +82,8 @@ TRIREME_EXPORT Variable<T, D> batch_norm_add_relu(const Variable<T, D>& x, const
                                                   const RunningStatistics<Accumulate<T>, D>& running,
                                                   const BatchNormArguments& options = {});
 
-// Normalises each sample of x [batch, ..., channels] over each of `groups` equal parts of the channels. The result does not
-// depend on the batch: training and evaluation give the same result, and so does any division of the batch.
+// Normalises each sample of x [batch, ..., channels] over each of `groups` equal parts of the channels. The result of a sample
+// does not depend on the other samples of the batch. It is the same in training and in evaluation.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                          const Variable<Accumulate<T>, D>& bias, int groups, double epsilon = 1e-5);

@@ -20,13 +20,13 @@ struct RecurrentVariables {
 
 template <typename T, typename D = Cpu>
 struct RecurrentResult {
-  Variable<T, D> out;  // [batch, time, directions * hidden]: forward, then reverse
+  Variable<T, D> out;  // [batch, time, directions * hidden]: the forward direction, then the reverse direction
   Variable<T, D> h_n;  // [directions, batch, hidden]
-  Variable<T, D> c_n;  // likewise; undefined for a GRU
+  Variable<T, D> c_n;  // as h_n; undefined for a GRU
 };
 
-// One layer: x [batch, time, in], h0 and c0 [directions, batch, hidden] (c0 undefined for a GRU), one or two directions.
-// lengths [batch] as in ops::RecurrentForward; results are as for torch's packed sequences.
+// Runs one layer with one or two directions. x is [batch, time, in], h0 and c0 are [directions, batch, hidden]; c0 is undefined
+// for a GRU. lengths [batch] is as in ops::RecurrentForward, and results are as for torch's packed sequences.
 template <typename T, typename D>
 TRIREME_EXPORT RecurrentResult<T, D> recurrent_layer(ops::RecurrentCell cell, const Variable<T, D>& x, const Variable<T, D>& h0,
                                                      const Variable<T, D>& c0,

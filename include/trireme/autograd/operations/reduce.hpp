@@ -14,7 +14,7 @@ TRIREME_EXPORT Variable<T, D> sum(const Variable<T, D>& x, const Dims& dims = {}
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> mean(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 
-// The gradient is also correct where elements are 0.
+// The gradient is correct even if elements are 0.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> prod(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 
@@ -39,7 +39,7 @@ TRIREME_EXPORT Variable<T, D> stddev(const Variable<T, D>& x, const Dims& dims =
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> norm(const Variable<T, D>& x, double p = 2, const Dims& dims = {}, bool keep_dims = false);
 
-// Over one dim; any dim but the last costs two transposed copies.
+// Computes softmax over one dim. Any dim but the last costs two transposed copies.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> softmax(const Variable<T, D>& x, int dim = -1);
 template <typename T, typename D>

@@ -24,7 +24,7 @@ Tensor<std::int64_t, D> argsort(const Variable<T, D>& x, int dim = -1, bool desc
   return argsort(x.value(), dim, descending);
 }
 
-// The whole gradient of a result goes to the first of equal elements; with max(), they share it.
+// The whole gradient of a result goes to the first of equal elements. With max(), equal elements share the gradient.
 template <typename T, typename D>
 TRIREME_EXPORT Indexed<Variable<T, D>, D> max_with_index(const Variable<T, D>& x, int dim, bool keep_dims = false);
 template <typename T, typename D>
@@ -38,7 +38,7 @@ TRIREME_EXPORT Indexed<Variable<T, D>, D> topk(const Variable<T, D>& x, std::int
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> cumsum(const Variable<T, D>& x, int dim);
 
-// The gradient is also correct where elements are 0.
+// The gradient is correct even if elements are 0.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> cumprod(const Variable<T, D>& x, int dim);
 

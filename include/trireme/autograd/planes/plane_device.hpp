@@ -30,9 +30,9 @@ class PlaneDevice {
   virtual void read(const void* plane, void* on_host, std::size_t bytes) const = 0;
   // The sum of squares of the elements of `dtype` in a range of a plane; nan if one of them is inf or nan.
   virtual double sum_of_squares(const Plane& plane, DType dtype, const Range& range) const = 0;
-  // For the totals and numbers of a step, which lie on the planes' device; the host does not wait. add_totals() adds known
-  // totals, add_squares() adds sum_of_squares() to totals->squares, and summarize() computes the numbers for a loss over
-  // `count` targets.
+  // Compute the totals and numbers of a step, which lie on the planes' device; the host does not wait. add_totals() adds known
+  // totals. add_squares() adds sum_of_squares() to totals->squares. summarize() computes the numbers for a loss over `count`
+  // targets.
   virtual void add_totals(const StepTotals& known, StepTotals* totals) const = 0;
   virtual void add_squares(const Plane& plane, DType dtype, const Range& range, StepTotals* totals) const = 0;
   virtual void summarize(const StepTotals* totals, double count, StepNumbers* numbers) const = 0;

@@ -46,9 +46,9 @@ class Shard {
   };
   virtual std::unique_ptr<Publication> publish() = 0;
 
-  // All-reduces `values`, in memory of the store's device. Use it for norms of parameters that several ranks update, or for the
-  // elements of such parameters: each rank then passes zeros for the elements of other ranks. On a GPU the sums are ready for
-  // the GPU's next work.
+  // All-reduces `values`, in memory of the store's device. Use this function for norms of parameters that several ranks update,
+  // or for the elements of such parameters. For elements, each rank passes zeros in the places of other ranks. On a GPU the
+  // sums are ready for the GPU's next work.
   virtual void sum_over_ranks(std::span<double> values) = 0;
   virtual void sum_over_ranks(std::span<float> values) = 0;
 

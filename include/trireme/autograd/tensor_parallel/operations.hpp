@@ -7,9 +7,9 @@
 #include "trireme/core/export.hpp"
 
 // Operations of layers that are split over the ranks of a tensor axis (Shoeybi et al. 2019, arXiv 1909.08053). All ranks call
-// them in the same order, in backward too. "Own rows": with sequence_parallel (Korthikanti et al. 2022, arXiv 2205.05198) this
-// rank's equal part of the rows of a matrix [rows, width], in rank order; otherwise all rows, in any shape. Every operation is
-// complete when it returns. The axis must outlive the tape.
+// these operations in the same order, in the forward and in the backward pass. With sequence_parallel (Korthikanti et al. 2022,
+// arXiv 2205.05198), "own rows" are this rank's equal part of the rows of a matrix [rows, width], in rank order. Otherwise they
+// are all rows, in any shape. Every operation is complete when its function returns. The axis must outlive the tape.
 namespace trireme TRIREME_EXPORT {
 
 // This rank's part of `count` things: contiguous, in rank order, as even as possible.
@@ -33,8 +33,8 @@ TRIREME_EXPORT Variable<T, D> row_parallel_linear(const Variable<T, D>& x, const
                                                   const Variable<Accumulate<T>, D>& bias, const Collectives& axis,
                                                   bool sequence_parallel);
 
-// Rows of a table by their index[...] -> [..., width] (own rows). The table has `table_rows` rows; weight[rows, width] holds
-// the rows from first_row on.
+// Looks up the rows index[...] of a table -> [..., width] (own rows). The table has `table_rows` rows; weight[rows, width]
+// holds the rows from first_row on.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> vocab_parallel_embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight,
                                                        std::int64_t first_row, std::int64_t table_rows, const Collectives& axis,
@@ -48,8 +48,8 @@ TRIREME_EXPORT Loss<Accumulate<T>, D> vocab_parallel_cross_entropy(const Variabl
                                                                    std::int64_t first_class, std::int64_t classes,
                                                                    const Collectives& axis);
 
-// Returns x and sums its gradient over the ranks. For a value that all ranks hold and that each rank uses for its own part of
-// the work.
+// Returns x and sums its gradient over the ranks. Use it for a value that all ranks hold and that each rank uses for its own
+// part of the work.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> sum_gradient(const Variable<T, D>& x, const Collectives& axis);
 
@@ -57,7 +57,7 @@ TRIREME_EXPORT Variable<T, D> sum_gradient(const Variable<T, D>& x, const Collec
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> sum_parts(const Variable<T, D>& x, const Collectives& axis, bool sequence_parallel);
 
-// Gathers all rows from the ranks' own rows, for a result that all ranks compute alike.
+// Gathers all rows from the ranks' own rows, for a result that all ranks compute in the same way.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> gather_rows(const Variable<T, D>& x, const Collectives& axis);
 
