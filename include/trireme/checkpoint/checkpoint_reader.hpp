@@ -24,8 +24,8 @@ class CheckpointReader {
   const Manifest& manifest() const { return manifest_; }
   const SavedTensor* find(std::string_view name) const;  // null if there is no such tensor
 
-  // All elements of a tensor of the checkpoint, row-major. The files that hold it stay open for the next call. Throws
-  // Error{corrupt_file} if a checksum does not match.
+  // Reads all elements of a tensor of the checkpoint, row-major. The files that hold the tensor stay open for the next call.
+  // Throws Error{corrupt_file} if a checksum does not match.
   std::vector<std::byte> read(const SavedTensor& tensor) const;
 
   // Reads and checks everything. Returns a line for each damaged file and tensor; empty if the checkpoint is intact.

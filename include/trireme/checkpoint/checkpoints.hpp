@@ -68,9 +68,9 @@ struct LoadOptions {
 
 // Saves and loads the checkpoints of a job in one directory. Every rank writes a part of the state to a safetensors file; then
 // rank 0 writes the manifest and commits the checkpoint by renaming its folder. A job that dies at any moment leaves either the
-// whole checkpoint or none. Any number of ranks with any layout can load a checkpoint, since tensors are identified by name and
-// by the place of their elements in the whole tensor. All calls except steps() are collective; an error on one rank is thrown
-// on all ranks.
+// whole checkpoint or none. Any number of ranks with any layout can load a checkpoint, because tensors are identified by name,
+// and elements by their place in the whole tensor. All calls except steps() are collective; an error on one rank is thrown on
+// all ranks.
 //
 //   Checkpoints checkpoints(world, {.directory = "run1"});
 //   if (const auto loaded = checkpoints.load_newest(state)) step = loaded->step;
@@ -88,12 +88,12 @@ class Checkpoints {
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
-  // Creates the directory and removes unfinished checkpoints of earlier starts of this job. Call it before training to notice a
-  // directory that can't be written. The first save() does the same.
+  // Creates the directory and removes unfinished checkpoints of earlier starts of this job. Call prepare() before training to
+  // find out early that the directory can't be written. The first save() does the same.
   void prepare(const Configuration& configuration = {});
 
   // Saves the state after `step` steps. A synchronous save returns when the checkpoint is committed. An asynchronous save first
-  // finishes the previous one, then returns when the state is copied; the memory of the copy is kept for the next save. After
+  // finishes the previous save, and returns when the state is copied. The memory of the copy is kept for the next save. After
   // an Error the earlier checkpoints are unchanged, and save() can be called again. Set `imported` if the state holds only
   // weights from a file.
   void save(std::int64_t step, const State& state, const Configuration& configuration = {},
@@ -105,10 +105,10 @@ class Checkpoints {
   std::optional<std::int64_t> finish();  // waits for the checkpoint being saved
   bool saving() const { return saving_ != nullptr; }
 
-  // Fills the state. Checks everything before it changes the state: each chunk is checked by one of the ranks. Throws
-  // Error{invalid_argument} with the name of the tensor or value if only the checkpoint or only the state has it, or if its
-  // shape or type differs. Throws Error{corrupt_file} with the path of a damaged file. Files are read twice, so that each of
-  // the `threads` threads needs at most 256 KiB of memory. If the files fit into the page cache, the disk is read once.
+  // Fills the state. Checks the whole checkpoint before it changes the state; each chunk is checked by one of the ranks. Throws
+  // Error{invalid_argument} with the name of a tensor or value if only the checkpoint or only the state has it, or if its shape
+  // or type differs between them. Throws Error{corrupt_file} with the path of a damaged file. Files are read twice, so that
+  // each of the `threads` threads needs at most 256 KiB of memory. If the files fit into the page cache, the disk is read once.
   LoadedCheckpoint load(std::int64_t step, const State& state, const LoadOptions& options = {});
   // The same for a checkpoint given by the name of its folder in the directory. The checkpoint may have been put aside.
   LoadedCheckpoint load_folder(const std::string& name, const State& state, const LoadOptions& options = {});

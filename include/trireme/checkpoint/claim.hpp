@@ -12,15 +12,16 @@ namespace checkpoint {
 
 struct ClaimTimes {
   std::chrono::milliseconds renewal{10'000};  // interval between two signs of life
-  // A job of another machine counts as ended if it gives no sign of life for this long. For a job of this machine, its process
-  // is checked.
+  // A job of another machine counts as ended if it gives no sign of life for this long. A job of this machine counts as ended
+  // if its process has ended.
   std::chrono::milliseconds silence{30'000};
   std::chrono::milliseconds patience{2'000};  // how long to wait for a process of this machine that may be ending
 };
 
 // Ensures that only one job saves into a directory of checkpoints; two jobs would put each other's checkpoints aside. The file
 // writer.json in the directory names the job and the time of its last sign of life; the destructor removes the file. A job is
-// identified by TRIREME_JOB_ID, or else by its process. The claim of a killed job is taken over. A Claim uses no file locks.
+// identified by TRIREME_JOB_ID, or else by its process. A new job takes over the claim of a killed job. A Claim uses no file
+// locks.
 class Claim {
  public:
   // Creates the directory. Throws Error{invalid_argument} with the name of the job that writes there now. Collective.

@@ -40,7 +40,7 @@ struct TensorPart {
   int file = 0;                               // index in Manifest::files
   std::uint64_t offset = 0;                   // of the part's first byte in the file
   std::vector<Runs> runs = {};                // ascending
-  std::vector<std::uint32_t> checksums = {};  // CRC-32C of each chunk of Manifest::chunk_bytes; the last may be shorter
+  std::vector<std::uint32_t> checksums = {};  // CRC-32C of each chunk of Manifest::chunk_bytes; the last chunk may be shorter
 };
 
 struct SavedTensor {

@@ -72,7 +72,7 @@ class [[nodiscard]] Pending {
   void wait_on_host();  // returns when the host can read the result; throws the operation's error
 
   // Makes the GPU work that this thread submits from now on wait for the collective. For a collective on GPU memory
-  // (comm/nccl/gpu_group.hpp) the call returns at once, and later calls and waits throw the collective's errors. For host
+  // (comm/nccl/gpu_group.hpp) the call returns immediately, and later calls and waits throw the collective's errors. For host
   // memory the call does the same as wait_on_host().
   void wait_on_stream();
 
@@ -80,10 +80,10 @@ class [[nodiscard]] Pending {
   std::unique_ptr<PendingOperation> operation_;
 };
 
-// The collectives of a group of ranks: the interface that other rooms use. Group (comm/base/group.hpp) implements it; a fake
-// for tests only implements start(). All ranks must call collectives in the same order with the same counts. `name` appears in
-// errors. Element types: float, double, std::int32_t, std::int64_t, std::uint64_t; bfloat16 and float16 (reduced in float,
-// rounded once per node and once per hop between nodes); std::uint8_t (no reductions).
+// The collectives of a group of ranks: the interface that other rooms use. Group (comm/base/group.hpp) implements this
+// interface; a fake for tests implements only start(). All ranks must call collectives in the same order with the same counts.
+// `name` appears in errors. Element types: float, double, std::int32_t, std::int64_t, std::uint64_t; bfloat16 and float16
+// (reduced in float, rounded once per node and once per hop between nodes); std::uint8_t (no reductions).
 class Collectives {
  public:
   Collectives(int rank, int size);
@@ -128,7 +128,8 @@ class Collectives {
   std::vector<std::string> gather_texts(std::string_view text, std::string_view name = {}) const;
 
   // Runs `action` on this rank and exchanges the outcome with all ranks: if `action` threw on some rank, all ranks throw the
-  // error of the lowest such rank. Use it where only some ranks may fail: opening files, checking options.
+  // error of the lowest such rank. Use it for actions that may fail on only some ranks, such as opening files or checking
+  // options.
   void agree(const std::function<void()>& action, std::string_view name = {}) const;
 
  protected:

@@ -20,7 +20,7 @@ class FirstUse {
 
   bool made() const { return made_.load(std::memory_order_acquire); }
 
-  // Calls make() unless make() has succeeded before. Returns whether this call has called it. If make() throws, the next call
+  // Calls make() unless make() has succeeded before. Returns whether this call made the thing. If make() throws, the next call
   // tries again.
   template <typename Make>
   bool make_once(const Make& make) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// For functions that kernel files compile once per instruction set, and nvcc for GPUs. They are always inlined, so that the
-// linker never uses one instruction set's copy in another's code.
+// Marks functions that kernel files compile once per instruction set, and that nvcc compiles for GPUs. Such functions are
+// always inlined, so that the linker never uses the copy for one instruction set in the code for another.
 #ifdef __CUDACC__
 #define TRIREME_HOST_DEVICE __host__ __device__ __forceinline__
 #ifdef __CUDA_ARCH__

@@ -23,8 +23,8 @@ enum class Severity : std::uint8_t { debug, info, warning, error };
 std::string_view name_of(Severity severity);
 
 // Receives one line without a newline. Several threads may call a sink concurrently, and a call may still run after another
-// sink is set. If the sink throws, the line goes to standard error; lines that the sink itself logs always go there. A sink
-// must not wait for other ranks, because they could wait for this rank.
+// sink is set. If the sink throws, the line goes to standard error. Lines that the sink itself logs always go to standard
+// error. A sink must not wait for other ranks, because they could wait for this rank.
 using LogSink = std::function<void(Severity severity, std::string_view line)>;
 
 // Sets the sink of the whole process. An empty sink restores standard error.

@@ -24,7 +24,7 @@ class Shape {
   int size() const { return size_; }  // number of dims
   std::int64_t numel() const;         // number of elements; 1 for a scalar
 
-  std::int64_t operator[](int dim) const;  // negative counts from the end
+  std::int64_t operator[](int dim) const;  // a negative dim counts from the end
   std::int64_t back() const { return (*this)[-1]; }
   std::int64_t rows() const;  // product of all dims but the last: the rows of the tensor seen as a matrix
 

@@ -20,7 +20,7 @@ struct StatePiece {
   Range elements;
 };
 
-// A named tensor. This rank holds all of its elements or a part. Name and shape describe the whole tensor and do not depend on
+// A named tensor. This rank holds all or some of its elements. Name and shape describe the whole tensor and do not depend on
 // the layout.
 struct StateTensor {
   std::string name;
@@ -55,9 +55,9 @@ class State {
          .pieces = {{.data = data, .elements = {0, shape.numel()}}}});
   }
 
-  // The next two add actions, which run in the order in which they were added: actions of before_use before the places are read
-  // or filled, actions of after_load after loading has filled all places. If a checkpoint lacks a tensor or value, its place
-  // keeps the values that the actions of before_use leave there.
+  // before_use() adds an action that runs before the places are read or filled. after_load() adds an action that runs after
+  // loading has filled all places. Actions run in the order in which they were added. If a checkpoint lacks a tensor or value,
+  // its place keeps the content that it has after the actions of before_use().
   void before_use(std::function<void()> action) { before_use_.push_back(std::move(action)); }
   void after_load(std::function<void()> action) { after_load_.push_back(std::move(action)); }
   void prepare() const;

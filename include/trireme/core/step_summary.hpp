@@ -18,7 +18,7 @@ struct StepRequests {
 
 // Where an inf or nan of a loss or gradient comes from, as far as the ranks can tell.
 struct NonFinite {
-  std::string parameter = {};   // the first parameter with such a gradient, in backward order; empty: none
+  std::string parameter = {};   // the first parameter with such a gradient, in the order of the backward pass; empty: none
   std::vector<int> ranks = {};  // ranks with such a loss; empty: the inf or nan began in a backward pass
 };
 
@@ -51,7 +51,8 @@ struct StepSummary {
   std::uint64_t store = 0;                   // FlatStore::serial() of the model; 0 in a summary made by hand
   NonFinite non_finite = {};                 // set unless is_finite()
 
-  // The numbers in GPU memory, until the host reads them. As long as this is not null, the fields above are not valid.
+  // The StepNumbers in GPU memory, until the host reads them. As long as this is not null, the fields with the same names and
+  // `non_finite` are not set.
   std::shared_ptr<const StepNumbers> on_device = {};
 
   StepNumbers numbers() const {

@@ -17,8 +17,8 @@ int cuda_device_count();
 // Throws Error{not_available} with the reason if cuda_device_count() is 0.
 void require_cuda();
 
-// Sets the GPU of this thread. Call it before the thread makes its first tensor or stream: each stays on the GPU on which it
-// was made.
+// Sets the GPU of this thread. Call it before the thread makes its first tensor or stream, because a tensor or stream stays on
+// the GPU on which it was made.
 void set_cuda_device(int device);
 int current_cuda_device();
 

@@ -29,9 +29,9 @@ Isa choose_isa(Isa best, std::span<const Isa> built, const char* forced);
 }  // namespace device
 }  // namespace trireme
 
-// TRIREME_KERNEL_TABLE(Table, name), used in the namespace of a room: each variant of a kernel file defines a constant
-// <room>::TRIREME_ISA::name of type Table, a struct of function pointers. <room>::name() returns the constant for this
-// processor.
+// Use TRIREME_KERNEL_TABLE(Table, name) in the namespace of a room. It defines <room>::name(), which returns the table for this
+// processor. Table is a struct of function pointers. Each variant of the kernel file must define its own table as the constant
+// <room>::TRIREME_ISA::name.
 #if defined(__x86_64__)
 #define TRIREME_KERNEL_TABLE(Table, name)                       \
   namespace baseline {                                          \

@@ -44,8 +44,9 @@ struct MemoryStatistics {
 
 // This thread's caching allocators on the host and on its GPU. They keep freed blocks for later allocations of a similar size,
 // because each training step needs the same sizes. On the host they hold at most 64 MiB or twice the peak in use, whichever is
-// more. Blocks may be freed on any thread and may outlive the thread that allocated them. A freed block is reused at once: keep
-// a block until the work is done if another stream than the thread's uses it, or if a GPU accesses it as pinned memory.
+// more. Blocks may be freed on any thread and may outlive the thread that allocated them. A freed block can be reused
+// immediately. So if a stream other than the thread's stream uses a block, or if a GPU accesses the block as pinned memory,
+// keep the block until this work is done.
 std::shared_ptr<MemoryResource> host_memory();
 std::shared_ptr<MemoryResource> cuda_memory();
 MemoryStatistics host_memory_statistics();
@@ -56,7 +57,7 @@ void release_cached_cuda_memory();
 // The caching allocator of page-locked host memory, which a GPU can access directly.
 std::shared_ptr<MemoryResource> pinned_memory();
 
-// Limits this thread to this fraction of its GPU's memory, in (0, 1], including the memory that it already holds.
+// Limits this thread to this fraction of its GPU's memory, in (0, 1], including the memory that the thread already holds.
 void set_cuda_memory_fraction(double fraction);
 
 template <typename D>

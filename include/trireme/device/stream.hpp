@@ -5,7 +5,7 @@
 
 #include "trireme/core/export.hpp"
 
-// Streams and events order work on a GPU. Operations on Cuda tensors go into their thread's stream and return at once.
+// Streams and events order work on a GPU. Operations on Cuda tensors go into their thread's stream and return immediately.
 namespace trireme TRIREME_EXPORT {
 namespace device {
 
@@ -37,8 +37,8 @@ class Stream {
   void order_after(const Event& event);  // later work waits for the event on the GPU, not on the host
   void wait() const;                     // the host waits until the queue is empty
 
-  // Enqueue a copy between pinned_memory() and this thread's GPU and return at once. The pinned memory must not be used until
-  // an event recorded after the copy is done.
+  // Enqueue a copy between pinned_memory() and this thread's GPU and return immediately. Do not use the pinned memory until an
+  // event that was recorded after the copy is done.
   void copy_from_pinned(void* target, const void* pinned, std::size_t bytes);
   void copy_to_pinned(void* pinned, const void* source, std::size_t bytes);
 

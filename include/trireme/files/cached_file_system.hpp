@@ -14,7 +14,7 @@ struct FileCacheOptions {
 };
 
 // Wraps a file system in a cache: files that were read stay on this machine's disk. All ranks of a machine, and several jobs,
-// may share the folder: one of them fetches a file while the others wait.
+// may share the folder: one process fetches a file while the other processes wait for the file.
 //
 //   add_file_system("gs", cached_file_system(std::make_shared<GoogleStorage>(), {.folder = "/local/cache", .most_bytes =
 //   1e12}));

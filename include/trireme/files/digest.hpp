@@ -9,9 +9,9 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// A digest of a named tensor that changes with any single bit. It does not depend on how the tensor is divided between ranks:
-// the digests of its pieces, each with the index of its first element in the whole tensor, add up (mod 2^64) to the digest of
-// the whole. T is float or double.
+// A digest of a named tensor. The digest changes if any single bit changes. It does not depend on how the tensor is divided
+// between ranks: the digests of the tensor's pieces add up (mod 2^64) to the digest of the whole tensor. For a piece,
+// `first_index` is the index of its first element in the whole tensor. T is float or double.
 template <typename T>
 TRIREME_EXPORT std::uint64_t digest(std::string_view name, std::span<const T> values, std::int64_t first_index = 0);
 

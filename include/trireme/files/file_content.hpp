@@ -11,7 +11,7 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// The digest of bytes: of 64-bit words, then of the remaining bytes.
+// One digest of all bytes: the digest of the 64-bit words plus the digest of the bytes after the last word.
 std::uint64_t digest_of_bytes(std::span<const std::byte> bytes);
 
 // Calls compute() on the bytes of a file and returns its result, which must depend only on the bytes and on `name`. For a local
@@ -20,9 +20,10 @@ std::uint64_t digest_of_bytes(std::span<const std::byte> bytes);
 std::uint64_t number_of_file(const Location& location, const std::string& name,
                              const std::function<std::uint64_t(std::span<const std::byte>)>& compute);
 
-// A text of size and digest, which identifies the content of a file, or of all files in a folder and its subfolders with their
-// names. Follows links and skips names that begin with a dot. For a file above 16 GiB, the digest covers 16 GiB in evenly
-// spaced pieces. Digests are cached as by number_of_file(). Throws Error{io} that names the file or folder that can't be read.
+// Returns a text of size and digest. The text identifies the content of a file; for a folder, it identifies the names and
+// contents of all files in the folder and its subfolders. Follows links and skips names that begin with a dot. For a file above
+// 16 GiB, the digest covers 16 GiB in evenly spaced pieces. Digests are cached as by number_of_file(). Throws Error{io} that
+// names the file or folder that can't be read.
 std::string content_at(const Location& location);
 
 }  // namespace trireme

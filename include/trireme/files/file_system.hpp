@@ -29,8 +29,8 @@ class InputFile {
   virtual std::uint64_t size() const = 0;
   virtual void read_at(std::span<std::byte> into, std::uint64_t offset) const = 0;  // Error{corrupt_file} at an early end
 
-  // The whole file as memory, which outlives the InputFile. Local files are memory-mapped, others are read as a whole. Null for
-  // an empty file.
+  // The whole file as memory, which outlives the InputFile. Local files are memory-mapped, and other files are read as a whole.
+  // Null for an empty file.
   virtual std::shared_ptr<const std::byte> map() const;
 
   // Whether map() reads from the disk when the memory is touched, so that a large file need not fit into memory.
@@ -68,8 +68,9 @@ class FileSystem {
   // file is written beside the old one, synced and renamed.
   virtual std::unique_ptr<OutputFile> replace(const Location& location);
 
-  // Whether this file system stores objects instead of files in folders, as S3 does. An object appears whole when it is closed.
-  // A folder is a prefix of names. rename() copies, and renames the objects of a folder one by one.
+  // Whether this file system stores objects instead of files in folders, as S3 does. There, an object appears whole when it is
+  // closed, and a folder is a prefix of names. rename() copies an object and removes the old object. For a folder, it does so
+  // with one object after the other.
   virtual bool is_object_store() const { return false; }
 
   virtual void create_folder(const Location& location) = 0;  // the folder may exist
@@ -89,8 +90,8 @@ class FileSystem {
 std::shared_ptr<FileSystem> posix_file_system();
 
 // Registers the file system of a scheme, for example "gs". Throws Error{invalid_argument} if the scheme already has a file
-// system: "file" has one, and so has each scheme of which a location was opened before. So a program may register its own "s3"
-// before it opens a location there.
+// system. "file" always has one. Another scheme gets one when a location with the scheme is opened. So a program may register
+// its own "s3" before it opens a location on S3.
 void add_file_system(const std::string& scheme, std::shared_ptr<FileSystem> system);
 
 // "http", "https", "s3" and "webhdfs" need no registration (files/remote/remote_file_systems.hpp). Throws

@@ -12,7 +12,7 @@ namespace trireme TRIREME_EXPORT {
 std::string json_fault(std::string_view text);
 
 // The end of an error message about a text that is not a JSON object: ": byte 12: ...", or empty if the text is valid JSON but
-// no object.
+// not an object.
 std::string why_no_json(std::string_view text);
 
 }  // namespace trireme

@@ -26,7 +26,7 @@ struct RunStatus {
 // Writes a JSON object; replaces the file atomically. Throws Error{io}.
 void write_run_status(const Location& location, const RunStatus& status);
 
-// Returns std::nullopt if there is no file. Throws Error{corrupt_file} for other content.
+// Returns std::nullopt if there is no file. Throws Error{corrupt_file} if the file has other content.
 std::optional<RunStatus> read_run_status(const Location& location);
 
 // Writes the file that the environment variable TRIREME_RUN_STATUS names; trireme-run sets the variable. Call it on rank 0 of a

@@ -68,8 +68,8 @@ class SafetensorsFile {
   SafetensorsMetadata metadata_;
 };
 
-// The header of a safetensors file of these tensors, for writing it piece by piece: the tensors' bytes must follow in this
-// order without gaps. Does not read TensorRef::data. `path` is used in errors.
+// Returns the header of a safetensors file with these tensors, for a program that writes the file piece by piece. The bytes of
+// the tensors must follow the header in this order without gaps. Does not read TensorRef::data. `path` is used in errors.
 std::string safetensors_header(std::span<const TensorRef> tensors, const SafetensorsMetadata& metadata, const Location& path);
 
 // Writes the tensors to `path`; replaces an old file only after all bytes are on the disk.

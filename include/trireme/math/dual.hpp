@@ -10,8 +10,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace math {
 
-// A number with its derivatives in n variables: an expression of Duals gives its value and all derivatives at once (forward
-// mode of automatic differentiation; Griewank, Walther 2008, chapter 3).
+// A number with its derivatives in n variables: an expression of Duals gives its value and all derivatives at the same time
+// (forward mode of automatic differentiation; Griewank, Walther 2008, chapter 3).
 //
 //   using Number = Dual<float, 2>;
 //   const Number x = Number::variable(3, 0), y = Number::variable(4, 1);
@@ -117,7 +117,7 @@ struct Dual {
     return chain(x, math::pow(x.value, p),
                  [&]() TRIREME_INLINED { return p == A(0) ? A(0) : p * math::pow(x.value, p - A(1)); });
   }
-  // The derivative with respect to the exponent is 0 where x is 0 and the exponent is not negative.
+  // The derivative with respect to the exponent is 0 if x is 0 and the exponent is not negative.
   TRIREME_HOST_DEVICE friend Dual pow(const Dual& x, const Dual& exponent) {
     const A power = math::pow(x.value, exponent.value);
     if constexpr (n == 0) {

@@ -2,8 +2,8 @@
 
 #include "trireme/math/exponential.hpp"
 
-// More functions of one or two numbers. sin, cos, pow and most functions of double call the C library. Loops over the others
-// can be vectorized. tests/math checks the errors of the float versions.
+// More functions of one or two numbers. sin, cos, pow and most functions of double call the C library. Loops over the other
+// functions can be vectorized. tests/math checks the errors of the float versions.
 namespace trireme TRIREME_EXPORT {
 namespace math {
 

@@ -23,8 +23,8 @@ TRIREME_HOST_DEVICE double log(double x) { return ::log(x); }
 TRIREME_HOST_DEVICE float log1p(float x) { return ::log1pf(x); }
 TRIREME_HOST_DEVICE double log1p(double x) { return ::log1p(x); }
 
-// Within 2 ulp; 0 where the result is below 2^-125, infinity where it is above the largest float. A GPU computes most of it in
-// one instruction.
+// Within 2 ulp; 0 if the result is below 2^-125, infinity if the result is above the largest float. A GPU computes most of
+// exp(x) in one instruction.
 TRIREME_HOST_DEVICE float exp(float x) {
 #ifdef __CUDA_ARCH__
   return x < -86.643398f ? 0.0f : ::expf(x);
@@ -49,13 +49,13 @@ TRIREME_HOST_DEVICE float exp(float x) {
 }
 TRIREME_HOST_DEVICE double exp(double x) { return ::exp(x); }
 
-// 1 / (1 + exp(-x)), within 4 ulp; 0 where the result is below 2^-125.
+// 1 / (1 + exp(-x)), within 4 ulp; 0 if the result is below 2^-125.
 template <typename T>
 TRIREME_HOST_DEVICE T sigmoid(T x) {
   return T(1) / (T(1) + exp(-x));
 }
 
-// sigmoid(x) and its derivative, which stays accurate where sigmoid(x) is close to 1.
+// sigmoid(x) and its derivative. The derivative stays accurate if sigmoid(x) is close to 1.
 template <typename T>
 struct SigmoidWithSlope {
   T value;

@@ -105,7 +105,7 @@ struct LeakyRelu {
   TRIREME_HOST_DEVICE T derivative(T x) const { return x > T(0) ? T(1) : slope; }
 };
 
-// log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold.
+// log(1 + exp(beta * x)) / beta, or x itself if beta * x is above the threshold.
 template <typename T>
 struct Softplus {
   T beta;
@@ -142,7 +142,7 @@ struct BinaryCrossEntropy {
   TRIREME_HOST_DEVICE T derivative(T x, T t) const { return (T(1) - t) - (T(1) + (positive_weight - T(1)) * t) * sigmoid(-x); }
 };
 
-// |x - t|; the derivative is 0 where x and t are equal.
+// |x - t|; the derivative is 0 if x and t are equal.
 struct AbsoluteError {
   template <typename T>
   TRIREME_HOST_DEVICE static T value(T x, T t) {
@@ -155,7 +155,7 @@ struct AbsoluteError {
   }
 };
 
-// (x - t)^2 / 2 where |x - t| <= delta, elsewhere delta * (|x - t| - delta / 2) (Huber 1964).
+// (x - t)^2 / 2 if |x - t| <= delta, otherwise delta * (|x - t| - delta / 2) (Huber 1964).
 template <typename T>
 struct Huber {
   T delta;
@@ -215,7 +215,7 @@ TRIREME_HOST_DEVICE T zero_or_nan(T x) {
   return x == x ? T(0) : x;
 }
 
-// t * (log(t) - x) for a log-probability x and a probability t. 0 where t is 0, also if x is infinite; NaN where t is negative.
+// t * (log(t) - x) for a log-probability x and a probability t. 0 if t is 0, even if x is infinite; NaN if t is negative.
 struct KlDivergence {
   template <typename T>
   TRIREME_HOST_DEVICE static T value(T x, T t) {

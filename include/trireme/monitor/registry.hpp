@@ -71,7 +71,7 @@ class Registry {
   static Registry& current();
 
   // The metric of this name, made at the first call; it lives as long as the registry. Throws Error{invalid_argument} if the
-  // name is not valid, or another kind of metric has it.
+  // name is not valid, or if a metric of another kind has this name.
   Counter& counter(std::string_view name);
   Gauge& gauge(std::string_view name);
   Histogram& histogram(std::string_view name);

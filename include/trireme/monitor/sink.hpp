@@ -24,17 +24,17 @@ class Sink {
   virtual ~Sink() = default;
 
   // Called after each step, on the rank that has sinks. Metrics that a run reports between steps, for example after its loop,
-  // come as one more snapshot of the last step. An exception of write() does not end the run: the run prints the first one and
-  // goes on calling write().
+  // come as one more snapshot of the last step. An exception of write() does not end the run: the run prints the first
+  // exception and continues to call write().
   virtual void write(const Snapshot& snapshot) = 0;
 
   // Called with a line of text without a newline, for example when a checkpoint was saved.
   virtual void note(std::string_view) {}
 };
 
-// An existing file keeps its lines up to step `done`, since a run that resumes from a checkpoint repeats later steps; if `done`
-// is 0, the file is emptied. A further snapshot of the last step is merged into that step's line. A failure to open or write
-// throws Error{io} with the name of the file. The file then has only whole lines, and the next write tries again.
+// An existing file keeps its lines up to step `done`, because a run that resumes from a checkpoint repeats later steps. If
+// `done` is 0, the file is emptied. A further snapshot of the last step is merged into that step's line. A failure to open or
+// write throws Error{io} with the name of the file. The file then has only whole lines, and the next write tries again.
 struct FileOptions {
   std::int64_t done = 0;
 };

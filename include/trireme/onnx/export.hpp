@@ -37,8 +37,8 @@ class Example {
  public:
   explicit Example(detail::Tracer& tracer) : tracer_(&tracer) {}
 
-  // An extent that may be any number in the file, or any multiple of `multiple_of`. Returns a small example, 3 to 18 times
-  // `multiple_of`; the same name returns the same number.
+  // An extent that may be any multiple of `multiple_of` in the file. Returns a small example, 3 to 18 times `multiple_of`. In
+  // one pass, calls with the same name return the same number.
   std::int64_t dynamic(std::string_view name, std::int64_t multiple_of = 1);
 
   // An input of the model. Its elements are zeros in the first pass. In the second pass they are different numbers: floats in
@@ -108,10 +108,12 @@ struct Exported {
 
 // Exports a model in evaluation mode that lies as a whole on this rank's CPU. If every rank has the whole model, only one rank
 // calls it. Weights are float32, also for a model that computes in bfloat16 or float16. A file at `path` is replaced when the
-// new one is complete; its old file of weights is removed if the new file needs none. Throws Error{invalid_argument}, which
-// names the operation and its layer, in these cases: the export does not support an operation, even one that no output needs;
-// operations or their settings depend on sizes; the program computes with inputs outside of operations on Variables; a dynamic
-// extent does not come from the inputs.
+// new file is complete. The old file of weights is removed if the new file needs none. Throws Error{invalid_argument}, which
+// names the operation and its layer, in these cases:
+//   - The export does not support an operation, even if no output needs this operation.
+//   - Operations or their settings depend on sizes.
+//   - The program computes with inputs outside of operations on Variables.
+//   - A dynamic extent does not come from the inputs.
 Exported export_model(Model& model, const Location& path, const std::function<void(Example&)>& pass,
                       const ExportOptions& options = {});
 

@@ -12,7 +12,7 @@ namespace optim {
 struct AdadeltaOptions {
   double learning_rate = 1;
   double smoothing = 0.9;   // PyTorch's rho
-  double epsilon = 1e-6;    // above 0, since it determines the first steps
+  double epsilon = 1e-6;    // above 0, because it determines the first steps
   double weight_decay = 0;  // L2: added to the gradient
   bool maximize = false;    // maximizes the objective: negates the gradient
   Decay decay = Decay::all;

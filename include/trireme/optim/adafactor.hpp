@@ -33,7 +33,7 @@ struct AdafactorOptions {
 
 // Adam with a factored second moment: for a matrix, or each matrix of the last two dims, it keeps only the mean squares of rows
 // and columns (Shazeer, Stern 2018, arXiv 1804.04235). The update is that of torch.optim.Adafactor. Steps are relative to the
-// weights unless a group does not adapt.
+// weights, except in groups with adapts = false.
 //
 // Every rank keeps this state for all parameters. If ranks share the work of the optimizer, they all-reduce each gradient once
 // more, so Sharding::none is less work. A parameter that is split over a tensor or expert axis is an error.

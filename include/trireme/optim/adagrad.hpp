@@ -19,7 +19,7 @@ struct AdagradOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// The root of the sum of all squared gradients divides the step (Duchi, Hazan, Singer 2011, JMLR 12). The update is that of
+// Divides the step by the root of the sum of all squared gradients (Duchi, Hazan, Singer 2011, JMLR 12). The update is that of
 // torch.optim.Adagrad.
 template <typename P, typename D = Cpu>
 class Adagrad final : public Optimizer<P, D> {

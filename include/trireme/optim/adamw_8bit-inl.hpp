@@ -45,7 +45,7 @@ std::int64_t AdamW8bit<P, D>::blocks_of(int parameter) const {
   return (store_.parameter(parameter).numel + ops::block_of_8bit - 1) / ops::block_of_8bit;
 }
 
-// Called at the first use, since the ranges that this rank updates are not known earlier.
+// Called at the first use, because the ranges that this rank updates are not known earlier.
 template <typename P, typename D>
 void AdamW8bit<P, D>::make_state() {
   if (has_state_) return;
@@ -55,7 +55,7 @@ void AdamW8bit<P, D>::make_state() {
   auto next = own.begin();
   for (const int index : store_.layout()) {
     const ParameterInfo& info = store_.parameter(index);
-    if (!info.trainable) break;  // frozen ones come last
+    if (!info.trainable) break;  // frozen parameters come last
     const Range all{info.offset, info.offset + info.numel};
     const std::vector<Shared> shared = is_8bit(index) ? shared_blocks(index, pairs) : std::vector<Shared>{};
     while (next != own.end() && next->end <= all.begin) ++next;

@@ -29,10 +29,10 @@ struct AdamW8bitOptions {
 //
 //   optim::AdamW8bit optimizer(net, {.groups = {{.pattern = "embed.*", .full_precision = true}}});
 //
-// AdamW8bit is a class of its own and not an option of AdamW, since it has other state in a checkpoint and no AMSGrad. Blocks
-// are cut from whole parameters. If several ranks update parts of a block, they exchange its largest magnitudes, so the bits
-// are the same with any number of ranks. A parameter that is split over a tensor or expert axis is an error, unless its moments
-// are in full precision.
+// AdamW8bit is a class of its own and not an option of AdamW, because it has other state in a checkpoint and no AMSGrad. Blocks
+// are cut from whole parameters. If several ranks update parts of a block, they exchange the largest magnitudes of the block,
+// so the bits are the same with any number of ranks. A parameter that is split over a tensor or expert axis is an error, unless
+// its moments are in full precision.
 template <typename P, typename D = Cpu>
 class AdamW8bit final : public Optimizer<P, D> {
  public:

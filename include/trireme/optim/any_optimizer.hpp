@@ -14,8 +14,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// How an update handles a loss or a gradient that is inf or nan; the same on all ranks. Values, moments and step counts do not
-// change. In steps of DataParallel and StepGraph, buffers get back their values from before the step.
+// What an update does if a loss or a gradient is inf or nan; all ranks do the same. In such a step, values, moments and step
+// counts do not change. In steps of DataParallel and StepGraph, buffers get back their values from before the step.
 enum class NonFinitePolicy : std::uint8_t {
   stop,  // Error{diverged} with the step, its loss, and the first parameter and ranks that were not finite
   skip,  // skips the step; throws as `stop` after more than UpdateOptions::max_skipped skipped steps in a row
@@ -49,8 +49,9 @@ class AnyOptimizer {
   virtual double learning_rate() const = 0;
   virtual void set_learning_rate(double learning_rate) = 0;  // finite, 0 or more
 
-  // Updates every parameter that some rank used, as PyTorch does, and ends the step: the next gradient overwrites this one. A
-  // step without any counted target changes nothing. Returns false if the step was skipped, see NonFinitePolicy.
+  // Updates every parameter that some rank used, as PyTorch does, and ends the step: the gradients of the next step overwrite
+  // the gradients of this step. A step without any counted target changes nothing. Returns false if the step was skipped, see
+  // NonFinitePolicy.
   //
   // With a summary in a GPU's memory (StepSummary::on_device) the host does not wait: the GPU skips a step that is not finite,
   // whatever the policy is, and step() returns true. The host does wait if the model has buffers (batch norm) and keep() was
@@ -63,8 +64,8 @@ class AnyOptimizer {
   // The summary from which step() decides whether to update. If the host decides, it waits for the numbers and fills them in.
   virtual StepSummary decidable(StepSummary summary) const = 0;
 
-  // Ends the step without an update. Parameters, moments and step counts do not change; buffers get back the values that were
-  // kept.
+  // Ends the step without an update. Parameters, moments and step counts do not change; buffers get back the values that
+  // BufferPlane::keep() saved.
   virtual void skip_step() = 0;
 
   virtual std::int64_t skipped_steps() = 0;  // so far; the host waits for a GPU's count
@@ -72,7 +73,7 @@ class AnyOptimizer {
   // For require_same(), which compares the ranks' settings.
   virtual Settings settings() const = 0;
 
-  // Adds the planes, by parameter, and the number of updates of each parameter to a checkpoint's state. Names are
+  // Adds each parameter's elements of the planes, and its number of updates, to a checkpoint's state. Names are
   // "<prefix><plane>.<parameter>".
   virtual void add_to(State& state, const std::string& prefix = "optimizer.") = 0;
 

@@ -25,8 +25,8 @@ struct LambOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// Adam's direction, scaled for each parameter to the norm of its weights: the rate is multiplied by the trust ratio clamp(|w|)
-// / |u|, which is 1 if a norm is 0 (You et al. 2020, arXiv 1904.00962, algorithm 2).
+// Scales Adam's direction u of each parameter to the norm of the parameter's weights w: multiplies the learning rate by the
+// trust ratio clamp(|w|) / |u|, or by 1 if a norm is 0 (You et al. 2020, arXiv 1904.00962, algorithm 2).
 template <typename P, typename D = Cpu>
 class Lamb final : public Optimizer<P, D> {
  public:

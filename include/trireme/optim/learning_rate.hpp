@@ -39,7 +39,7 @@ LearningRate polynomial(double base, std::int64_t total, double power);
 struct OneCycleOptions {
   double maximum = 0.1;
   std::int64_t total = 1;
-  // Share of the steps in which the rate rises, in [0, 1]; if that is one step or less, the rate starts at maximum.
+  // Share of the steps in which the rate rises, in [0, 1]. If the rate rises for one step or less, it starts at maximum.
   double rising_share = 0.3;
   double first_divisor = 25;     // starts at maximum / first_divisor
   double final_divisor = 10000;  // ends at the start value / final_divisor
@@ -85,7 +85,7 @@ LearningRate warmup_stable_decay(const StableOptions& options);
 
 enum class Cycles : std::uint8_t {
   equal,    // all have the same height
-  halved,   // each has half the height of the one before
+  halved,   // each cycle has half the height of the cycle before
   decayed,  // multiplies the height by gamma each step
 };
 
@@ -100,7 +100,7 @@ struct CyclicOptions {
 // Linear from base to maximum and back, repeatedly (torch CyclicLR; Smith 2017, arXiv 1506.01186).
 LearningRate cyclic(const CyclicOptions& options);
 
-// One of several schedules. It runs for `steps` steps, which it counts from 0; the last part has no end.
+// One of several schedules. Runs for `steps` steps, and counts them from 0. The last part has no end and ignores `steps`.
 struct SchedulePart {
   LearningRate rate;
   std::int64_t steps = 0;
@@ -109,8 +109,8 @@ struct SchedulePart {
 // 0.999)}}).
 LearningRate sequential(std::vector<SchedulePart> parts);
 
-// Rises from zero, then follows `cycles` whole cosine waves between base and zero over the steps up to `total`, and continues
-// after that (transformers get_cosine_schedule_with_warmup).
+// Rises from zero, then follows `cycles` whole cosine waves between base and zero over the steps up to `total`. The waves
+// continue after `total` (get_cosine_schedule_with_warmup of Hugging Face transformers).
 LearningRate warmup_cosine_waves(double base, std::int64_t warmup, std::int64_t total, double cycles);
 
 // Rises to base over `warmup` steps, base * (step + 1) / warmup, then falls with 1 / sqrt(step + 1) (Vaswani et al. 2017,

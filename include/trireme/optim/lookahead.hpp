@@ -17,15 +17,17 @@ struct LookaheadOptions {
   double share = 0.5;         // part of the distance to the fast weights by which the slow weights move
 };
 
-// Slow weights that every few steps move towards the weights of another optimizer, which then continues from there (Zhang et
-// al. 2019, arXiv 1907.08610). Both optimizers must have the same model, and the inner optimizer must outlive this one:
+// Keeps slow weights. Every few steps, the slow weights move towards the weights of another optimizer, and the other optimizer
+// continues from the slow weights (Zhang et al. 2019, arXiv 1907.08610). Both optimizers must have the same model, and the
+// inner optimizer must outlive this one:
 //
 //   optim::AdamW adamw(net);
 //   optim::Lookahead optimizer(net, adamw, {.interval = 5});
 //   run.add(net, optimizer);
 //
-// The slow weights are a plane over the store, which every rank keeps as a whole. They start as the values before the first
-// step. Skipped steps do not count, except those that a GPU skips without telling the host. Not for a StepGraph.
+// The slow weights are a plane over the store. Every rank keeps the whole plane. The slow weights start as the values before
+// the first step. Skipped steps do not count, except steps that a GPU skips without telling the host. Lookahead can't be used
+// in a StepGraph.
 template <typename P, typename D = Cpu>
 class Lookahead final : public AnyOptimizer {
  public:

@@ -22,7 +22,7 @@ ExponentialMovingAverage<P, D>::ExponentialMovingAverage(Model& model, const Mov
   require(options.decay >= 0 && options.decay < 1, "a moving average's decay lies in [0, 1), got {}", options.decay);
 }
 
-// Copies the values late, since the model may get its values after this object was made.
+// Copies the values late, because the model may get its values after this object was made.
 template <typename P, typename D>
 void ExponentialMovingAverage<P, D>::begin() const {
   if (updates_ > 0 || swapped_in_) return;

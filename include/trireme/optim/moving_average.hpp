@@ -17,9 +17,9 @@ struct MovingAverageOptions {
   bool warms_up = true;
 };
 
-// An exponential moving average of a model's trainable parameters, to evaluate or save in their place. It is a plane over the
-// store, which every rank keeps as a whole. Until the first update the average equals the values; the first update starts with
-// the values at that time.
+// An exponential moving average of a model's trainable parameters, to be evaluated or saved instead of the parameters. The
+// average is a plane over the store. Every rank keeps the whole plane. Until the first update the average equals the values,
+// and the first update copies the values.
 //
 //   optim::ExponentialMovingAverage average(net, {.decay = 0.999});
 template <typename P, typename D = Cpu>
@@ -39,7 +39,7 @@ class ExponentialMovingAverage {
   // loaded.
   void add_to(State& state, const std::string& prefix = "moving_average.");
 
-  // [trainable elements], in the store's order. It is the plane itself, not a copy: only read it.
+  // [trainable elements], in the store's order. The result is the plane itself, not a copy, so only read it.
   Tensor<T, D> average() const;
 
  private:

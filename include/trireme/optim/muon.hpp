@@ -35,7 +35,8 @@ struct MuonOptions {
   MuonScale scale = MuonScale::by_shape;
   int iterations = 5;                                              // of Newton-Schulz
   std::array<double, 3> coefficients = {3.4445, -4.7750, 2.0315};  // of x, x^3 and x^5
-  // Computes the iterations in bfloat16, as torch does. If false, or if the weights are double: in the weights' type.
+  // Computes the iterations in bfloat16, as torch does. If false, or if the weights are double, computes them in the weights'
+  // type.
   bool bfloat16 = true;
   double epsilon = 1e-7;  // lower bound for the norm by which it divides
   // Options of AdamW, which updates parameters of less than two dims and groups that do not adapt.
@@ -47,9 +48,9 @@ struct MuonOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// SGD with momentum, which makes the direction of each matrix orthogonal by Newton-Schulz iterations (Jordan et al. 2024,
-// "Muon: an optimizer for hidden layers"). The update is that of torch.optim.Muon. A parameter of more than two dims is taken
-// as the matrix [first dim, all others]. Embeddings and output layers are better left to AdamW:
+// SGD with momentum. Newton-Schulz iterations make the direction of each matrix orthogonal (Jordan et al. 2024, "Muon: an
+// optimizer for hidden layers"). The update is that of torch.optim.Muon. A parameter of more than two dims is taken as the
+// matrix [first dim, product of the other dims]. Embeddings and output layers are better left to AdamW:
 //
 //   optim::Muon optimizer(net, {.learning_rate = 0.02, .groups = {{.pattern = "embed.*", .adapts = false}}});
 //

@@ -49,8 +49,8 @@ enum class Needs : std::uint8_t {
 //     int momentum_ = add_plane("momentum");
 //   };
 //
-// An optimizer may be made before or after DataParallel, which decides this rank's part: the memory of planes is allocated at
-// the first step, or when a checkpoint lists them.
+// An optimizer may be made before or after DataParallel. DataParallel decides which elements this rank updates, so the memory
+// of the optimizer's planes is allocated only at the first step, or when a checkpoint lists the planes.
 template <typename P, typename D = Cpu>
 class Optimizer : public AnyOptimizer {
  public:
@@ -76,7 +76,7 @@ class Optimizer : public AnyOptimizer {
     std::size_t count;
     std::span<void* const> planes;  // of the optimizer; each points `offset` elements before the piece: use plane()
     std::int64_t offset;
-    ops::StepOnDevice on_device;  // pass it to GPU kernels: it has the numbers of the step that the host does not know
+    ops::StepOnDevice on_device;  // pass it to GPU kernels; it holds the numbers of the step that the host does not know
     double learning_rate;
     double gradient_scale;  // multiply every gradient by it
     double weight_decay;
@@ -100,8 +100,8 @@ class Optimizer : public AnyOptimizer {
     bool adapts;
     std::int64_t step;  // as in Piece
     ops::StepOnDevice on_device;
-    // Calls action(piece) for the parts of the parameter that this rank updates, ascending; not at all if other ranks update
-    // all of it.
+    // Calls action(piece) for the parts of the parameter that this rank updates, ascending. There is no call if only other
+    // ranks update the parameter.
     std::function<void(const std::function<void(const Piece&)>& action)> visit;
   };
   // Called on all ranks that share the optimizer's work, for the same parameters in the same order.
@@ -118,8 +118,8 @@ class Optimizer : public AnyOptimizer {
   virtual void measure(const Piece&) {}
 
   // Called on all ranks before the first update() of a step, for computations over several ranks. look(range, action) calls
-  // action for the pieces of a range that update() will get. Not called with Needs::whole_parameters, where update_parameter()
-  // can use sum_over_ranks().
+  // action for the pieces of a range that update() will get. Not called with Needs::whole_parameters; update_parameter() can
+  // then use sum_over_ranks().
   using Look = std::function<void(const Range& range, const std::function<void(const Piece&)>& action)>;
   virtual void prepare(const Look& /*look*/) {}
 
@@ -130,8 +130,8 @@ class Optimizer : public AnyOptimizer {
   // before a checkpoint is saved or loaded.
   virtual void require_trained_values() const {}
 
-  // Between steps: calls change(piece) for the pieces of all trainable parameters, to rewrite their values; gradients and rates
-  // in the piece are meaningless. All ranks get the results. Collective.
+  // Call it between steps. Calls change(piece) for the pieces of all trainable parameters, to rewrite their values. Gradients
+  // and rates in the piece are meaningless. All ranks get the results. Collective.
   void rewrite_values(const std::function<void(const Piece&)>& change);
 
   // Adds a plane over the elements that this rank updates, for moments, and returns its number for Piece::plane. All elements

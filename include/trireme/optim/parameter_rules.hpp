@@ -23,10 +23,10 @@ struct ParameterGroup {
   std::string pattern;  // * stands for any characters, ? for one, [ab] for one of these: "*.bias", "h.*.ln_*.weight"
   double learning_rate_factor = 1;
   std::optional<double> weight_decay = {};  // instead of the optimizer's, and regardless of Decay
-  bool adapts = true;  // false: LAMB and LARS use the learning rate unchanged, Adafactor absolute steps, Muon AdamW's update
+  bool adapts = true;  // false: LAMB and LARS do not scale the rate, Adafactor's steps are absolute, Muon updates as AdamW
   std::optional<double> beta1 = {};  // instead of the optimizer's beta1, if it has betas
   std::optional<double> beta2 = {};
-  // Largest L2 norm of this group's gradients; 0: no limit. These gradients then do not count for UpdateOptions::clip_norm.
+  // Largest L2 norm of this group's gradients; 0: no limit. If set, these gradients do not count for UpdateOptions::clip_norm.
   std::optional<double> clip_norm = {};
   std::optional<double> clip_value = {};  // instead of UpdateOptions::clip_value; 0: no limit
   bool full_precision = false;            // AdamW8bit: moments in the type of the weights

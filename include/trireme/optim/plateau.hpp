@@ -14,12 +14,12 @@ struct PlateauOptions {
   std::int64_t patience = 10;  // tolerated results in a row without an improvement
   double threshold = 1e-4;     // a result is an improvement if it is better than the best so far by more than this
   bool relative = true;        // threshold is relative to the magnitude of the best result
-  bool maximize = false;       // higher results are better: accuracies
+  bool maximize = false;       // higher results are better, as for accuracies
   std::int64_t cooldown = 0;   // results after a reduction that are not counted
   double minimum = 0;          // lower bound of factor()
 };
 
-// Lowers the learning rate when validation does not improve. It decides as torch ReduceLROnPlateau, except that a relative
+// Lowers the learning rate when validation does not improve. It decides like torch's ReduceLROnPlateau, except that a relative
 // threshold also works for results below 0.
 //
 //   optim::Plateau plateau({.factor = 0.5, .patience = 3});

@@ -21,8 +21,8 @@ struct RadamOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// Adam that steps by momentum only until the second moment has seen enough updates, and then rectifies the variance, so it
-// needs no warm-up (Liu et al. 2020, arXiv 1908.03265). The update is that of torch.optim.RAdam.
+// Adam that steps by momentum only until the second moment has enough updates, and then rectifies the variance, so RAdam needs
+// no warm-up (Liu et al. 2020, arXiv 1908.03265). The update is that of torch.optim.RAdam.
 template <typename P, typename D = Cpu>
 class Radam final : public Optimizer<P, D> {
  public:

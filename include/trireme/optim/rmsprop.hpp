@@ -20,7 +20,7 @@ struct RmspropOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// The root of a running average of squared gradients divides the step. The update is that of torch.optim.RMSprop.
+// Divides the step by the root of a running average of squared gradients. The update is that of torch.optim.RMSprop.
 template <typename P, typename D = Cpu>
 class Rmsprop final : public Optimizer<P, D> {
  public:

@@ -9,7 +9,7 @@ namespace optim {
 
 struct ScheduleFreeAdamWOptions {
   double learning_rate = 2.5e-3;
-  double beta1 = 0.9;  // above 0; how close to the average the gradients are computed
+  double beta1 = 0.9;  // above 0; the gradients are computed this near to the average
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;  // decoupled
@@ -19,8 +19,8 @@ struct ScheduleFreeAdamWOptions {
 };
 
 // AdamW without a learning rate schedule: the trained model is the average of its iterates (Defazio et al. 2024, arXiv
-// 2405.15682, algorithm 1). Keep the learning rate constant, since the average assumes that it is constant after warmup; warmup
-// is an option. During training, the model's values lie between the average and the newest iterate. To evaluate or save the
+// 2405.15682, algorithm 1). Keep the learning rate constant, because the average assumes a constant rate after the first
+// `warmup` updates. During training, the model's values lie between the average and the newest iterate. To evaluate or save the
 // average, swap it in:
 //
 //   optim::ScheduleFreeAdamW optimizer(net, {.warmup = 100});

@@ -13,7 +13,7 @@ struct SharpnessAwareOptions {
   double radius = 0.05;  // L2 norm of the climbing step, over all parameters together
 };
 
-// Sharpness-aware minimization (SAM; Foret et al. 2021, arXiv 2010.01412): a step takes its gradients at values that lie a
+// Sharpness-aware minimization (SAM; Foret et al. 2021, arXiv 2010.01412): a step computes its gradients at values that are a
 // short way along the gradient of a first pass. The first pass is a step without an update, used only for its gradient. Both
 // passes draw the same random numbers.
 //
@@ -38,8 +38,8 @@ class SharpnessAware {
 
   explicit SharpnessAware(Model& model, const SharpnessAwareOptions& options = {});
 
-  // values += radius * gradient / |gradient|, after finish() and before the step ends. Returns false if the loss or a gradient
-  // is not finite; the values then do not change. Collective.
+  // Adds radius * gradient / |gradient| to the values. Call it after finish() and before the step ends. Returns false if the
+  // loss or a gradient is not finite; the values then do not change. Collective.
   bool climb(const StepSummary& summary);
 
   void descend();  // restores the values from before climb(), with the same bits

@@ -29,8 +29,8 @@ class Group final : public Collectives {
   // Ranks with the same colour form a group, ordered by (key, rank). Collective.
   Group split(int color, int key, std::string_view name) const;
 
-  // Memory on which collectives work without copies: a segment that the ranks of a node share, if there is one, otherwise the
-  // heap. Its allocate() is collective.
+  // Memory on which collectives work without copies: a segment that the ranks of a node share, or the heap if there is no such
+  // segment. allocate() of this memory is collective.
   std::shared_ptr<device::MemoryResource> memory() const;
 
   // Bytes that this rank has sent to other nodes in this group's collectives and messages.
@@ -43,8 +43,8 @@ class Group final : public Collectives {
   std::vector<std::vector<int>> nodes() const;
 
   // Waits until done() returns true, for example for this rank's GPU. done() must not block; after it has returned true, it
-  // must keep returning true. If another rank fails meanwhile, throws its error, as a collective does; at the deadline throws
-  // Error{timeout} with `name`.
+  // must keep returning true. If another rank fails meanwhile, wait_until() throws the error of that rank, as a collective
+  // does. At the deadline it throws Error{timeout} with `name`.
   void wait_until(const std::function<bool()>& done, std::string_view name) const;
 
  private:
@@ -57,7 +57,7 @@ class Group final : public Collectives {
 };
 
 namespace comm {
-void progress();  // advances every collective this rank has under way, without waiting
+void progress();  // advances every collective that this rank has under way, without waiting
 }
 
 }  // namespace trireme

@@ -10,10 +10,10 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// How often and how long a failing server is tried again. A request is tried again if its connection is refused, is reset or
-// stalls, if the answer ends too early, and after the statuses 408, 429, 500, 502, 503 and 504.
+// How often and how long requests to a failing server are repeated. A request is tried again if its connection is refused, is
+// reset or stalls, if the answer ends too early, and after the statuses 408, 429, 500, 502, 503 and 504.
 struct RemoteOptions {
-  int attempts = 10;  // in a row without a byte; then an Error reports the last failure
+  int attempts = 10;  // in a row that get no byte; then an Error reports the last failure
   // The pause before the second attempt. Each later pause is at most twice as long; its length is random.
   std::chrono::milliseconds first_pause{100};
   std::chrono::milliseconds longest_pause{10'000};
@@ -23,9 +23,9 @@ struct RemoteOptions {
   int connections = 8;  // used at the same time for one large read or write
 };
 
-// The file system of "http://host/name" and "https://host/name", read only. It asks the server for ranges; from a server
-// without ranges it reads the file from the beginning. Throws Error if a file changes after it was opened. All functions here
-// throw Error{not_available} in a build without libcurl, OpenSSL or pugixml.
+// The file system of "http://host/name" and "https://host/name", read only. It asks the server for ranges. From a server that
+// does not support ranges, it reads the file from the beginning. Throws Error if a file changes after it was opened. All
+// functions here throw Error{not_available} in a build that lacks one or more of libcurl, OpenSSL and pugixml.
 std::shared_ptr<FileSystem> http_file_system(const RemoteOptions& options = {});
 
 // Empty options are taken from the environment (docs/locations.md).
