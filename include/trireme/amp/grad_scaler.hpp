@@ -20,14 +20,14 @@ struct GradScalerOptions {
   double growth_factor = 2;
   double backoff_factor = 0.5;
   std::int64_t growth_interval = 2000;  // steps without overflow after which the scale grows
-  double min_scale = 1;                 // an overflow at this scale or below is left to the optimizer's NonFinitePolicy
+  double min_scale = 1;                 // at this scale or below, the optimizer's NonFinitePolicy handles overflows
   bool enabled = true;                  // false: losses and steps pass through unchanged
 };
 
-// Keeps float16 gradients in range: multiplies losses by a scale, lowers the scale when a gradient overflows, and raises it
-// after a while (Micikevicius et al. 2017, arXiv 1710.03740). Works like torch.cuda.amp.GradScaler. Call unscale() and step()
-// at most once for each optimizer, then update(), which ends the iteration. A parallel::Step does all this with the scaler of
-// its DataParallel. Without a Step:
+// Keeps float16 gradients in range: multiplies losses by a scale, lowers the scale when a gradient overflows, and raises the
+// scale after a while (Micikevicius et al. 2017, arXiv 1710.03740). Works like torch.cuda.amp.GradScaler. Call unscale() and
+// step() at most once for each optimizer, then update(), which ends the iteration. A parallel::Step does all this with the
+// scaler of its DataParallel. Without a Step:
 //
 //   scaler.scale(loss).backward();
 //   scaler.step(optimizer, optim::summarize(model.store(), loss), {.clip_norm = 1});

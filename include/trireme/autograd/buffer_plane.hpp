@@ -23,7 +23,7 @@ namespace trireme TRIREME_EXPORT {
 
 // How the replicas of a model combine their buffers after each step.
 enum class BufferReduction : std::uint8_t {
-  mean,  // averaged; with synchronised batch norm the replicas have equal values already and keep them
+  mean,  // averaged; with synchronised batch norm, the replicas' values are already equal and do not change
   max,
   none,  // each replica keeps its own values, as with BufferOptions::rows
 };

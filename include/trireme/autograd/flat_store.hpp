@@ -46,7 +46,7 @@ struct ParameterInfo {
 // values rounded to the type that layers compute with. Optimizers add their own planes. A bucket, a shard or an optimizer pass
 // is a range of this space. Parameters start at 64-byte boundaries. In the gaps, values and gradients stay zero.
 //
-// Planes can move: ask the store for a plane each time, and don't keep an address or a tensor of the plane beyond one layer or
+// Planes can move, so ask the store for a plane each time. Don't keep an address or a tensor of the plane beyond one layer or
 // one visit of a piece.
 //
 // Several threads may read values at the same time, as forward passes without a Tape do; even the first use may be concurrent.
@@ -302,7 +302,7 @@ class FlatStore {
   const PlaneDevice* device_;
   std::vector<ParameterInfo> parameters_;
   bool is_distributed_ = false;
-  std::vector<Holders> holders_;  // of the parameters of all stages, once they are distributed
+  std::vector<Holders> holders_;  // of the parameters of all stages; empty before distribute()
   std::vector<Holders> buffer_holders_;
   std::vector<int> layout_;
   std::vector<bool> has_gradient_;

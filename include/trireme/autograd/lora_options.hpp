@@ -31,8 +31,8 @@ struct LoraOptions {
   void check() const;                           // throws Error for values that no layer can have
 };
 
-// A linear layer and the names by which targets select it: its own name, or the names of the parts that it packs, such as
-// q_proj, k_proj and v_proj in qkv_proj.
+// A linear layer that targets can select by name: by the layer's own name, or by the names of the parts that the layer packs,
+// such as q_proj, k_proj and v_proj in qkv_proj.
 struct TargetableLayer {
   struct Part {
     std::string name;       // dotted

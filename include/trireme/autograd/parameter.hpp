@@ -44,7 +44,7 @@ class ParameterSlot final : public TensorSlot<T, D> {
   }
 
  private:
-  std::shared_ptr<Model> model_;  // keeps the model alive as long as the tape may need it
+  std::shared_ptr<Model> model_;  // keeps the model alive as long as the tape may need the model
   FlatStore& store_;
   int index_;
   std::uint64_t version_;  // of the values that were read
@@ -63,7 +63,7 @@ class Parameter {
   bool defined() const { return model_ != nullptr; }
   bool is_of(const Model& model) const { return model_.get() == &model; }
   int number() const { return number_; }                   // from FlatStore::add
-  int index() const { return store().index_of(number_); }  // in the store; an error if only other ranks hold it
+  int index() const { return store().index_of(number_); }  // in the store; an error if only other ranks hold the parameter
   const ParameterInfo& info() const { return store().parameter(index()); }
 
   // After writing into the tensor, call store().refresh_compute_copy(), which counts the change.

@@ -84,9 +84,9 @@ class SumVersions {
 
 }  // namespace detail
 
-// Computes function(inputs...) without keeping what its backward pass needs: the backward pass computes the function again
-// (activation checkpointing: Chen et al. 2016, arXiv 1604.06174; torch.utils.checkpoint). The results, the gradients and the
-// random numbers have the same bits as those of function(inputs...).
+// Computes function(inputs...) without keeping the tensors that its backward pass needs; the backward pass computes the
+// function again. This is activation checkpointing (Chen et al. 2016, arXiv 1604.06174; torch.utils.checkpoint). The results,
+// the gradients and the random numbers have the same bits as those of function(inputs...).
 //
 //   for (const Block& block : blocks) x = recompute([&block](const Variable<float>& y) { return block.forward(y); }, x);
 //

@@ -111,7 +111,7 @@ Shape shape_of_kept(const std::vector<X>& kept) {
 }
 [[noreturn]] void throw_changed_in_place(std::string_view operation, const Shape& shape);
 
-// The backward pass of an operation. `splits`: one of its operands is a weight.
+// The backward pass of an operation. `splits`: whether one of the operation's operands is a weight.
 template <bool splits, typename O, typename Results, typename Kept, typename Gradients>
 class OperationNode;
 
@@ -274,7 +274,8 @@ requires requires(const O& operation, const Given<Operands>&... given, Results&.
 }
 inline constexpr bool keeps_state<O, std::tuple<Results&...>, Operands...> = (!is_operand<Operands> || ...);
 
-// The tape that records an operation, null if none does, and whether the gradients of its weights can be computed later.
+// The tape that records an operation, or null if no tape does, and whether the gradients of the operation's weights can be
+// computed later.
 struct Recording {
   Tape* tape = nullptr;
   bool weights_wait = false;
@@ -417,10 +418,10 @@ struct Watch {
 // is not called. Tensors have no gradient; the gradient of a constant Variable ignores contributions. backward() makes one
 // contribution to each gradient.
 //
-// If an operand is marked as a weight, two functions with the arguments of backward() replace backward(): input_gradients() and
-// weight_gradients(). weight_gradients() runs later if the backward pass is split (Tape::split_backward) and the weights are
-// parameters; otherwise it runs before input_gradients(). An input_gradients() that starts a transfer returns a function that
-// waits for the transfer; weight_gradients() then runs between these two steps.
+// If an operand is marked as a weight, the functions input_gradients() and weight_gradients() replace backward(). Both take the
+// arguments of backward(). weight_gradients() runs later if the backward pass is split (Tape::split_backward) and the weights
+// are parameters; otherwise it runs before input_gradients(). An input_gradients() that starts a transfer returns a function
+// that waits for the transfer; weight_gradients() then runs between these two steps.
 template <typename O, typename R, typename... Operands>
 auto record(O operation, const R& results, const Operands&... operands) {
   require_operands(operation.name, operands...);

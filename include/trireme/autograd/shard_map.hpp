@@ -14,9 +14,10 @@ namespace trireme TRIREME_EXPORT {
 // slices, and every rank owns a part of each slice. The slices depend only on the parameters and the given sizes, not on
 // buckets.
 //
-// A slice ends after the parameter with which its size reaches slice_bytes / 16, or before a parameter that would make it
-// larger than slice_bytes. A parameter that is larger than slice_bytes is cut into equal slices of its own, at multiples of 16
-// elements. A parameter that several stages hold lies in slices of its own, so that all stages cut it alike.
+// A slice ends after the parameter with which its size reaches slice_bytes / 16, or before a parameter that would make the
+// slice larger than slice_bytes. A parameter that is larger than slice_bytes is cut into equal slices of its own, at multiples
+// of 16 elements. A parameter that several stages hold lies in slices of its own, so that all stages cut the parameter at the
+// same places.
 class ShardMap {
  public:
   // Neighbouring parameters whose slices hold no other parameter: a bucket takes all of these parameters or none.

@@ -60,7 +60,7 @@ class GradientSlot {
 };
 
 // During the backward pass, a listener learns when each parameter's gradient is final. Parameters that the forward pass did not
-// use come first. If the backward pass is split, they come together with the deferred gradients.
+// use come first. If the backward pass is split, these parameters come together with the deferred gradients.
 class GradientListener {
  public:
   virtual ~GradientListener() = default;
@@ -117,7 +117,7 @@ struct TapeOptions {
   std::uint64_t step = 0;
   std::int64_t first_sample = 0;  // global index of the micro-batch's first sample
   // How many samples the micro-batch has. A layer may make several rows of one sample (channels, patches, windows); the random
-  // numbers of a row depend on its sample and its place in the sample. Required unless first_sample is 0.
+  // numbers of a row depend on the row's sample and on the row's place in the sample. Required unless first_sample is 0.
   std::optional<std::int64_t> samples = {};
 
   // Unless null, operations on a GPU read step and first_sample from here, see StepGraph.
@@ -174,7 +174,8 @@ class Tape {
   // The listener learns about this store's parameters. It must outlive the backward pass.
   void listen(FlatStore& store, GradientListener& listener);
 
-  // One operation's step of the backward pass. The tape destroys it, with the activations that it kept, as soon as it has run.
+  // One operation's step of the backward pass. As soon as the step has run, the tape destroys the step and the activations that
+  // it kept.
   class Node {
    public:
     virtual ~Node() = default;
@@ -277,7 +278,7 @@ class Tape {
   bool splits_ = false;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<std::unique_ptr<Node>> put_off_;  // nodes that split_backward() defers
-  std::vector<Final> unused_;                   // parameters without use, which run_weight_gradients() announces
+  std::vector<Final> unused_;                   // parameters without a use, which run_weight_gradients() announces
   std::vector<Uses> uses_;
   std::vector<std::shared_ptr<AddedLoss>> added_losses_;
   std::vector<Run*> runs_;  // under way, from the outermost inwards

@@ -60,8 +60,8 @@ class TensorSlot : public GradientSlot {
   Tensor<T, D> sum_;
 };
 
-// A contribution that is being written. Until it is complete, other contributions to the same gradient wait in `kept`; they are
-// added afterwards. This happens, for example, if one variable is both weight and bias of a norm.
+// A contribution that is being written. Until this contribution is complete, other contributions to the same gradient wait in
+// `kept`; they are added afterwards. This happens, for example, if one variable is both weight and bias of a norm.
 class OpenContribution {
  public:
   explicit OpenContribution(const GradientSlot& slot);

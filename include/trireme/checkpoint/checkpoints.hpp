@@ -17,7 +17,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace checkpoint {
 
-// Settings of the run that saved a checkpoint, for programs that load it.
+// Settings of the run that saved a checkpoint, for programs that load the checkpoint.
 using Configuration = std::map<std::string, std::string>;
 
 struct CheckpointOptions {
@@ -25,7 +25,7 @@ struct CheckpointOptions {
   int keep = 3;                        // how many of the newest checkpoints to keep; at least 2
   bool asynchronous = true;            // a thread on each rank writes a copy of the state while training continues
   std::int64_t chunk_bytes = 1 << 20;  // bytes per checksum; a multiple of 8
-  int threads = 2;                     // threads per rank for loading: one computes while another waits for the disk
+  int threads = 2;                     // per rank, for loading: one thread computes while another waits for the disk
   std::shared_ptr<FileSystem> file_system = nullptr;  // null: file_system_of(directory)
 };
 
@@ -46,9 +46,9 @@ Location checkpoint_folder(const Location& directory, std::int64_t step);
 // Throws Error if it is neither.
 Location newest_folder(const Location& run);
 
-// For directories that no job uses. prune() keeps only the newest `keep` checkpoints; it also removes checkpoints that a run
-// has put aside. remove_unfinished() removes unfinished checkpoints and other files that killed jobs left. Both return the
-// names of the folders and files that they removed.
+// Call the next two functions only for directories that no job uses. prune() keeps only the newest `keep` checkpoints; it also
+// removes checkpoints that a run has put aside. remove_unfinished() removes unfinished checkpoints and other files that killed
+// jobs left. Both return the names of the folders and files that they removed.
 std::vector<std::string> prune(const Location& directory, int keep, FileSystem& file_system);
 std::vector<std::string> prune(const Location& directory, int keep);
 std::vector<std::string> remove_unfinished(const Location& directory, FileSystem& file_system);
@@ -107,8 +107,8 @@ class Checkpoints {
 
   // Fills the state. Checks the whole checkpoint before it changes the state; each chunk is checked by one of the ranks. Throws
   // Error{invalid_argument} with the name of a tensor or value if only the checkpoint or only the state has it, or if its shape
-  // or type differs between them. Throws Error{corrupt_file} with the path of a damaged file. Files are read twice, so that
-  // each of the `threads` threads needs at most 256 KiB of memory. If the files fit into the page cache, the disk is read once.
+  // or type differs. Throws Error{corrupt_file} with the path of a damaged file. Files are read twice, so that each of the
+  // `threads` threads needs at most 256 KiB of memory. If the files fit into the page cache, the disk is read once.
   LoadedCheckpoint load(std::int64_t step, const State& state, const LoadOptions& options = {});
   // The same for a checkpoint given by the name of its folder in the directory. The checkpoint may have been put aside.
   LoadedCheckpoint load_folder(const std::string& name, const State& state, const LoadOptions& options = {});

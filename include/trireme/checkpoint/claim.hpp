@@ -20,8 +20,8 @@ struct ClaimTimes {
 
 // Ensures that only one job saves into a directory of checkpoints; two jobs would put each other's checkpoints aside. The file
 // writer.json in the directory names the job and the time of its last sign of life; the destructor removes the file. A job is
-// identified by TRIREME_JOB_ID, or else by its process. A new job takes over the claim of a killed job. A Claim uses no file
-// locks.
+// identified by TRIREME_JOB_ID, or by its process if TRIREME_JOB_ID is not set. A new job takes over the claim of a killed job.
+// A Claim uses no file locks.
 class Claim {
  public:
   // Creates the directory. Throws Error{invalid_argument} with the name of the job that writes there now. Collective.

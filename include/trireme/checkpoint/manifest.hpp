@@ -62,7 +62,7 @@ struct SavedFile {
 using SavedValue = std::variant<std::int64_t, double, std::string>;
 bool is_same(const SavedValue& a, const SavedValue& b);  // like ==, but nan equals nan
 
-// Marks a checkpoint that has only the weights of a file. A run that loads it starts with new optimizer state.
+// Marks a checkpoint that has only the weights of a file. A run that loads such a checkpoint starts with new optimizer state.
 struct ImportedWeights {
   std::string source;  // the file
   std::string prefix;  // prefix of the names of all weights, and of no other name in a state

@@ -8,7 +8,7 @@
 //   }
 //
 // A function template that the library instantiates needs TRIREME_EXPORT again before its return type, because an instantiation
-// gets the visibility of the place where it is written.
+// gets the visibility of the place at which the instantiation is written.
 //
 // A program or plugin that links the static library can hide all symbols of the library: compile with -DTRIREME_EXPORT=
 // -fvisibility=hidden and link with -Wl,--exclude-libs,ALL. Then two plugins of one process can use two versions

@@ -7,8 +7,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Keeps the first exception of the threads of an OpenMP parallel region, to rethrow it after the region; an exception that
-// leaves the region would end the process. The other threads continue their work.
+// Keeps the first exception of the threads of an OpenMP parallel region, to rethrow the exception after the region. An
+// exception that leaves the region would end the process. The other threads continue their work.
 //
 //   FirstException thrown;
 //   #pragma omp parallel for

@@ -18,7 +18,7 @@ struct StepRequests {
 
 // Where an inf or nan of a loss or gradient comes from, as far as the ranks can tell.
 struct NonFinite {
-  std::string parameter = {};   // the first parameter with such a gradient, in the order of the backward pass; empty: none
+  std::string parameter = {};   // the first parameter with such a gradient, in backward-pass order; empty: none
   std::vector<int> ranks = {};  // ranks with such a loss; empty: the inf or nan began in a backward pass
 };
 

@@ -7,7 +7,7 @@
 
 #include "trireme/core/export.hpp"
 
-// Units for how long a run lasts and how often something happens in it:
+// Units for the length of a run, and for how often something happens in the run:
 //
 //   Amount until = Epochs{20};  // or Steps{600}, Tokens{1'000'000}, Seconds{3600}
 namespace trireme TRIREME_EXPORT {

@@ -6,8 +6,8 @@
 
 #include "trireme/core/export.hpp"
 
-// The NVIDIA GPUs of this machine. Each thread uses one of them, by default GPU 0: its tensors lie in that GPU's memory and its
-// operations run there.
+// The NVIDIA GPUs of this machine. Each thread uses one GPU, by default GPU 0: the thread's tensors lie in the memory of this
+// GPU, and the thread's operations run there.
 namespace trireme TRIREME_EXPORT {
 namespace device {
 

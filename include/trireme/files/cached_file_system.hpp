@@ -21,9 +21,9 @@ struct FileCacheOptions {
 //
 // Reading fetches the whole file. Only the first short reads, such as reading a header, fetch just their bytes. A file is
 // identified by its location, size and version (InputFile::version()); files without a version are never cached. Opening a
-// cached file verifies its checksum, and fetches the file again if it is damaged. If the files exceed `most_bytes`, the files
-// that were opened least recently are removed. If the cache's disk is full, files are read from the wrapped file system, and
-// the log says so once.
+// cached file verifies its checksum, and fetches the file again if the file is damaged. If the files exceed `most_bytes`, the
+// files that were opened least recently are removed. If the cache's disk is full, files are read from the wrapped file system,
+// and one line in the log says so.
 std::shared_ptr<FileSystem> cached_file_system(std::shared_ptr<FileSystem> files, const FileCacheOptions& options);
 
 }  // namespace trireme

@@ -69,8 +69,8 @@ class FileSystem {
   virtual std::unique_ptr<OutputFile> replace(const Location& location);
 
   // Whether this file system stores objects instead of files in folders, as S3 does. There, an object appears whole when it is
-  // closed, and a folder is a prefix of names. rename() copies an object and removes the old object. For a folder, it does so
-  // with one object after the other.
+  // closed, and a folder is a prefix of names. rename() copies an object and removes the old object; for a folder, it renames
+  // one object after the other.
   virtual bool is_object_store() const { return false; }
 
   virtual void create_folder(const Location& location) = 0;  // the folder may exist

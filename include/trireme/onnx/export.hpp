@@ -42,8 +42,8 @@ class Example {
   std::int64_t dynamic(std::string_view name, std::int64_t multiple_of = 1);
 
   // An input of the model. Its elements are zeros in the first pass. In the second pass they are different numbers: floats in
-  // [-8, 8], std::int32_t in [0, below). For indices into a table, `below` is at most its number of rows. Integers are int64 in
-  // the file, as with other exporters.
+  // [-8, 8], std::int32_t in [0, below). For indices into a table, `below` is at most the number of rows of the table. Integers
+  // are int64 in the file, as with other exporters.
   template <typename T>
   requires std::same_as<T, float> || std::same_as<T, std::int32_t> Tensor<T> input(std::string_view name, const Shape& shape,
                                                                                    std::int32_t below = 2) {
@@ -94,8 +94,8 @@ class Example {
 
 struct ExportOptions {
   std::map<std::string, std::string> metadata = {};  // the file's metadata_props, such as a tokenizer or the names of classes
-  // If the weights have more bytes than this, they go to a second file, with the name of the first file plus ".data". An ONNX
-  // file can't hold 2 GiB.
+  // If the weights have more bytes than this, they are written to a second file. Its name is the name of the first file plus
+  // ".data". An ONNX file can't hold 2 GiB.
   std::int64_t external_data_above = 2'000'000'000;
 };
 
@@ -107,9 +107,9 @@ struct Exported {
 };
 
 // Exports a model in evaluation mode that lies as a whole on this rank's CPU. If every rank has the whole model, only one rank
-// calls it. Weights are float32, also for a model that computes in bfloat16 or float16. A file at `path` is replaced when the
-// new file is complete. The old file of weights is removed if the new file needs none. Throws Error{invalid_argument}, which
-// names the operation and its layer, in these cases:
+// calls export_model(). Weights are float32, also for a model that computes in bfloat16 or float16. A file at `path` is
+// replaced when the new file is complete. The old file of weights is removed if the new file needs none. Throws
+// Error{invalid_argument}, which names the operation and its layer, in these cases:
 //   - The export does not support an operation, even if no output needs this operation.
 //   - Operations or their settings depend on sizes.
 //   - The program computes with inputs outside of operations on Variables.

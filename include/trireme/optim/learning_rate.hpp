@@ -84,7 +84,7 @@ struct StableOptions {
 LearningRate warmup_stable_decay(const StableOptions& options);
 
 enum class Cycles : std::uint8_t {
-  equal,    // all have the same height
+  equal,    // all cycles have the same height
   halved,   // each cycle has half the height of the cycle before
   decayed,  // multiplies the height by gamma each step
 };

@@ -54,7 +54,7 @@ class Lookahead final : public AnyOptimizer {
   LookaheadOptions options_;
   OwnedPlanes planes_;
   int slow_;
-  std::int64_t steps_ = -1;  // since the slow weights moved; below 0: they have no values yet
+  std::int64_t steps_ = -1;  // since the slow weights moved; below 0: the slow weights have no values yet
 };
 
 template <TypedModel M>

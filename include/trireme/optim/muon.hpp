@@ -38,7 +38,7 @@ struct MuonOptions {
   // Computes the iterations in bfloat16, as torch does. If false, or if the weights are double, computes them in the weights'
   // type.
   bool bfloat16 = true;
-  double epsilon = 1e-7;  // lower bound for the norm by which it divides
+  double epsilon = 1e-7;  // lower bound for the norm that divides the direction
   // Options of AdamW, which updates parameters of less than two dims and groups that do not adapt.
   double adamw_factor = 1;  // factor on the learning rate
   double beta1 = 0.9;

@@ -47,8 +47,8 @@ int Optimizer<P, D>::add_plane(std::string name, double value, Home home) {
 template <typename P, typename D>
 void Optimizer<P, D>::make_planes() {
   require(!has_memory_ || store_.shard() == shard_,
-          "DataParallel was made after the optimizer's first step, or after its planes were added to a State, and shards the "
-          "optimizer's work over the ranks: make DataParallel before");
+          "DataParallel was made after the first step of the optimizer, or after a State got the optimizer's planes, and "
+          "shards the optimizer's work over the ranks: make DataParallel before");
   if (has_memory_) return;
   const std::shared_ptr<Shard> shard = store_.shard();
   require(needs_ != Needs::parameter_norms || shard == nullptr || !shard->fixed_bits(),

@@ -30,7 +30,7 @@ enum class Needs : std::uint8_t {
 };
 
 // Updates a model's parameters in one pass over the flat store, or over this rank's part of it. To write your own optimizer,
-// derive from it: update() gets ranges of contiguous elements, each with the learning rate and other settings of its
+// derive from Optimizer: update() gets ranges of contiguous elements, each with the learning rate and other settings of its
 // parameters.
 //
 //   class Momentum final : public optim::Optimizer<Float32> {
@@ -113,8 +113,8 @@ class Optimizer : public AnyOptimizer {
   }
 
   // With Needs::parameter_norms, a piece lies in one parameter, and all pieces are measured before the first update().
-  // measure() adds the squares of the piece's values, and of the direction that they are compared with, to *squares. In
-  // update(), *squares holds the sums over the whole parameter, from all ranks.
+  // measure() adds to *squares the squares of the piece's values and the squares of the direction with which the values are
+  // compared. In update(), *squares holds the sums over the whole parameter, from all ranks.
   virtual void measure(const Piece&) {}
 
   // Called on all ranks before the first update() of a step, for computations over several ranks. look(range, action) calls
@@ -148,7 +148,7 @@ class Optimizer : public AnyOptimizer {
  private:
   static constexpr bool on_host = Tensor<T, D>::on_host;
 
-  using Visit = std::function<void(Piece& piece, int parameter)>;  // parameter: the first one of the piece
+  using Visit = std::function<void(Piece& piece, int parameter)>;  // parameter: the first parameter of the piece
   struct Scaling {                                                 // of gradients
     double scale = 1;
     bool done = false;  // by clip()

@@ -12,7 +12,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// Returns the summary with its numbers on the host, which waits for numbers in a GPU's memory.
+// Returns the summary with its numbers on the host. The host waits for numbers that lie in a GPU's memory.
 template <typename D>
 StepSummary read(StepSummary summary) {
   if (!summary.on_device) return summary;
@@ -23,8 +23,8 @@ StepSummary read(StepSummary summary) {
   return summary;
 }
 
-// The summary of a step of one micro-batch on one rank, after its backward pass; DataParallel makes it for larger steps.
-// Numbers on a GPU stay there, and the host does not wait.
+// Makes the summary of a step of one micro-batch on one rank, after the backward pass. DataParallel makes the summary of larger
+// steps. Numbers on a GPU stay there, and the host does not wait.
 template <typename T, typename D>
 StepSummary summarize(FlatStore& store, const Loss<T, D>& loss) {
   StepSummary summary{.store = store.serial()};

@@ -95,7 +95,7 @@ auto operator/(const A& a, const B& b) {
   return detail::of_both("divide", a, b, [](const auto& x, const auto& y) { return divide(x, y); });
 }
 
-// For a Variable and a Tensor of its type.
+// For a Variable and a Tensor of the same element type.
 template <typename A, typename B>
 requires detail::VariableAndTensor<A, B>
 auto operator+(const A& a, const B& b) { return add(a, b); }

@@ -8,8 +8,7 @@
 namespace trireme TRIREME_EXPORT {
 
 // Channels become pixels (Shi et al. 2016, arXiv 1609.05158): [batch, height, width, channels * factor^2] -> [batch, height *
-// factor, width * factor, channels], with torch's order of channels: in x, the channels of one pixel of the result lie factor^2
-// apart.
+// factor, width * factor, channels]. As in torch, the channels of one pixel of the result lie factor^2 apart in x.
 template <typename T, typename D>
 Variable<T, D> pixel_shuffle(const Variable<T, D>& x, std::int64_t factor) {
   require_operands("pixel_shuffle", x);

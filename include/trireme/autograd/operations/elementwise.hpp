@@ -13,7 +13,7 @@
 // take Tensors too.
 namespace trireme TRIREME_EXPORT {
 
-// Casts x between float and another element type; returns x if it has the type already.
+// Casts x between float and another element type; returns x if x has the type already.
 template <typename To, typename From, typename D>
 TRIREME_EXPORT Variable<To, D> cast(const Variable<From, D>& x);
 

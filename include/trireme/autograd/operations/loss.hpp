@@ -51,7 +51,7 @@ class AddedLossOf final : public AddedLoss {
 
 // Adds an auxiliary loss, such as one that balances experts: `sum` (one element) is added to the Loss::sum of this micro-batch.
 // Any layer in any stage of a pipeline may call add_loss(). If the loss is a mean over targets, multiply it by the number of
-// targets first. All ranks of a tensor axis must add the same loss. Without a tape, as in evaluation, it does nothing.
+// targets first. All ranks of a tensor axis must add the same loss. Without a tape, as in evaluation, add_loss() does nothing.
 template <typename T, typename D>
 void add_loss(const Variable<T, D>& sum) {
   require(sum.value().defined() && sum.shape().numel() == 1, "add_loss() takes one element, not {}",
@@ -118,7 +118,7 @@ Loss<Accumulate<T>, D> as_loss(const Variable<T, D>& value) {
 }
 
 // Adds two losses: the mean of the result is the sum of both means, also over a step of several micro-batches and ranks. Losses
-// with different numbers of targets or different scales are an error. If the numbers are on a GPU, the host waits for them.
+// with different numbers of targets or different scales are an error. If the numbers are on a GPU, the host waits for the GPU.
 template <typename T, typename D>
 Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
   require_operands("add", a.sum, b.sum);
@@ -130,7 +130,7 @@ Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
 }
 
 // Adds `value` (one element, such as a penalty) to the mean of `loss`. If ranks or micro-batches have different values, the
-// mean of these values over the targets is added. If the numbers of targets are on a GPU, the host waits for them.
+// mean of these values over the targets is added. If the numbers of targets are on a GPU, the host waits for the GPU.
 template <typename T, typename D, typename V>
 requires std::same_as<Accumulate<V>, T> Loss<T, D> add(const Loss<T, D>& loss, const Variable<V, D>& value) {
   require_operands("add", loss.sum, value);

@@ -19,7 +19,7 @@ TRIREME_EXPORT Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, 
                                      const Variable<Accumulate<T>, D>& bias = {});
 
 // linear(gelu(linear(x, weight1, bias1)), weight2, bias2), an MLP with weight1[middle, in] and weight2[out, middle]. A GPU
-// computes the GELU and its derivative in the products before them (ops/matmul/linear_gelu.hpp).
+// fuses the GELU and its derivative with the matrix products before them (ops/matmul/linear_gelu.hpp).
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight1,
                                                  const Variable<Accumulate<T>, D>& bias1,

@@ -45,7 +45,7 @@ TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rm
                                                                                        double epsilon);
 
 // Moving averages [channels] over the batches of training, for evaluation. Training updates both tensors in place, unless a
-// mean or a variance of the batch is inf or nan; in this case, the optimizer also skips the step of a float16 model.
+// mean or a variance of the batch is inf or nan. In this case, the optimizer also skips the step of a float16 model.
 template <typename A, typename D = Cpu>
 struct RunningStatistics {
   Tensor<A, D> mean = {};
@@ -54,9 +54,9 @@ struct RunningStatistics {
 
 struct BatchNormArguments {
   bool training = true;   // normalise by the batch; otherwise by the running statistics
-  double momentum = 0.1;  // new = (1 - momentum) * old + momentum * batch
+  double momentum = 0.1;  // new average = (1 - momentum) * old average + momentum * batch
   double epsilon = 1e-5;  // is added to the variance
-  Axis axis = {};  // normalises over the batch of all ranks of the axis; ranks may have different numbers of rows, or none
+  Axis axis = {};         // normalises over the batch of all its ranks; ranks may have different numbers of rows, or none
 };
 
 // Normalises x [..., channels] over all rows: (x - mean) / sqrt(variance + epsilon) * weight + bias. weight and bias [channels]

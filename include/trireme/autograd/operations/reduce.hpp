@@ -19,7 +19,7 @@ template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> prod(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 
 // All elements that are the largest, or the smallest, share the gradient equally, as for torch's amax. max_with_index() gives
-// the whole gradient to the first of them.
+// the whole gradient to the first such element.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> max(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 template <typename T, typename D>

@@ -28,7 +28,7 @@ class PlaneDevice {
   virtual void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes) const = 0;
   virtual void write(void* plane, const void* on_host, std::size_t bytes) const = 0;
   virtual void read(const void* plane, void* on_host, std::size_t bytes) const = 0;
-  // The sum of squares of the elements of `dtype` in a range of a plane; nan if one of them is inf or nan.
+  // The sum of squares of the elements of `dtype` in a range of a plane; nan if one of these elements is inf or nan.
   virtual double sum_of_squares(const Plane& plane, DType dtype, const Range& range) const = 0;
   // Compute the totals and numbers of a step, which lie on the planes' device; the host does not wait. add_totals() adds known
   // totals. add_squares() adds sum_of_squares() to totals->squares. summarize() computes the numbers for a loss over `count`

@@ -55,7 +55,7 @@ class PlaneTable {
 
   // Planes of one owner must have different names. Owner 0 is the store.
   int add(std::string name, const PlaneOptions& options, std::uint64_t owner);
-  void remove(int plane);  // gives its memory back; no other plane gets its number
+  void remove(int plane);  // frees the plane's memory; no other plane gets its number
   std::uint64_t new_owner() { return ++owners_; }
 
   // parts: the elements of each parameter. The store's own planes count the changes of each part.
@@ -65,7 +65,7 @@ class PlaneTable {
 
   const PlaneOptions& options(int plane) const { return at(plane).options; }
   const std::string& name(int plane) const { return at(plane).name; }
-  const PlaneDevice& device_of(int plane) const { return device_at(at(plane)); }  // where its memory is
+  const PlaneDevice& device_of(int plane) const { return device_at(at(plane)); }  // where the plane's memory is
   std::int64_t numel(int plane) const { return numel_of(at(plane)); }
   std::span<const Range> ranges(int plane) const;  // of the store, which lie in the plane one after the other
 
@@ -76,7 +76,7 @@ class PlaneTable {
       require_same_shard(entry);
     return entry.memory;
   }
-  const PlaneParts& parts(int plane) const { return at(plane).parts; }            // of the memory, once it is allocated
+  const PlaneParts& parts(int plane) const { return at(plane).parts; }            // of the memory, after its allocation
   bool lies_at(int plane, const void* memory) const;                              // false for a plane that was removed
   void move(int plane, const std::shared_ptr<device::MemoryResource>& resource);  // into memory of the same device
 

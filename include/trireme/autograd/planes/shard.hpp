@@ -27,8 +27,8 @@ class Shard {
   const std::vector<Range>& ranges() const { return ranges_; }  // ascending; some may be empty
   std::int64_t numel() const { return numel_; }                 // of all ranges together
 
-  // The beginnings of all ranks' ranges, ascending; the same on all ranks. Optimizers that update in blocks use them to find
-  // the parameters that are divided over ranks. Empty: each parameter lies in one range.
+  // The beginnings of all ranks' ranges, ascending; the same on all ranks. Optimizers that update in blocks use bounds() to
+  // find the parameters that are divided over ranks. Empty: each parameter lies in one range.
   const std::vector<std::int64_t>& bounds() const { return bounds_; }
 
   // Whether training gives the same bits with any number of ranks.

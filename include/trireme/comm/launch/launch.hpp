@@ -14,13 +14,13 @@ namespace trireme TRIREME_EXPORT {
 
 enum class BackendKind : std::uint8_t {
   thread,  // ranks are threads of this process
-  mpi,     // ranks are the processes that mpirun started, or a single process; refuses processes that MPI did not join
+  mpi,     // ranks are the processes that mpirun started, or a single process; processes that MPI did not join are an error
   nccl,    // ranks are processes with a GPU each, see StartUp and comm/nccl/gpu_group.hpp
 };
 
-// The launcher that started the processes; its environment variables tell them how to find each other. `automatic` takes the
-// first of these launchers that has set its variables: mpirun; torchrun (RANK, WORLD_SIZE, MASTER_ADDR); srun (SLURM_PROCID,
-// SLURM_NTASKS). If none has, the process is alone.
+// The launcher that started the processes. The launcher's environment variables tell the processes how to find each other.
+// `automatic` takes the first of these launchers that has set its variables: mpirun; torchrun (RANK, WORLD_SIZE, MASTER_ADDR);
+// srun (SLURM_PROCID, SLURM_NTASKS). If none has, the process is alone.
 enum class StartUp : std::uint8_t { automatic, mpi, torchrun, slurm, single };
 
 struct LaunchOptions {

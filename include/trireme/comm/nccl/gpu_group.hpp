@@ -10,7 +10,7 @@ namespace trireme TRIREME_EXPORT {
 // How collectives on GPU memory run. `staged`: data are copied to the host, go through the host's group and are copied back,
 // while the host waits.
 enum class GpuCollectives : std::uint8_t {
-  automatic,  // NCCL; staged if a rank lacks NCCL or ranks share a GPU, which rank 0 logs
+  automatic,  // NCCL; staged if a rank lacks NCCL or ranks share a GPU, and rank 0 then logs this
   nccl,
   staged,
 };
@@ -20,7 +20,7 @@ enum class GpuCollectives : std::uint8_t {
 // one GPU. Collective.
 //
 // Collectives of this group take memory of the GPU and memory of the host. A collective on a GPU's memory goes through NCCL, on
-// a stream of the group's own; a collective on the host's memory goes through `host`, and so do barriers, texts, messages and
+// a stream of the group's own; a collective on the host's memory goes through `host`, as do barriers, texts, messages and
 // reports of failures. On the GPU
 //   - a collective begins after the work that the current stream holds at the call;
 //   - Pending::wait_on_stream() makes the current stream wait for the result; the host does not wait;
