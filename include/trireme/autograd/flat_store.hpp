@@ -237,7 +237,7 @@ class FlatStore {
   void zero_gradient(int index);  // a gradient of zeros, for a parameter that this rank did not use
   void clear_gradients();         // ends the step: the next contribution overwrites; buffers do not change
   // Begins the next micro-batch of a step. The first contributions of this micro-batch overwrite the gradients so far, so copy
-  // these gradients to another place before.
+  // these gradients to another place before the call.
   void begin_micro_batch();
   void begin_step();  // keeps the buffers
 

@@ -411,8 +411,10 @@ struct Watch {
 // Operands are Variables, Tensors (constants) and vectors of these, with their marks. `results` is one Result, a tuple of
 // Results, or a function that returns one of these. For a tuple, record() returns a tuple of Variables. A function is called
 // after the operands are checked.
+//
 //   forward(values of operands..., results...)
-// backward(gradients of results..., kept values..., gradients of operands...)
+//   backward(gradients of results..., kept values..., gradients of operands...)
+//
 // Kept values are the operands marked kept, then the results marked kept. An internal result has no gradient. With several
 // results, the gradient of a result is undefined if nothing contributed to it. If nothing contributed to any result, backward()
 // is not called. Tensors have no gradient; the gradient of a constant Variable ignores contributions. backward() makes one

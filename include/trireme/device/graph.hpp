@@ -19,7 +19,7 @@ class NotCapturable : public Error {
 };
 
 // A CUDA graph of the work that a function puts into this thread's stream. A launch costs the host only microseconds. Each
-// launch uses the same memory with the same arguments; to change inputs, write them to that memory before the launch.
+// launch uses the same memory with the same arguments; to change inputs, write the new inputs to that memory before the launch.
 //
 // Call the function a few times before recording, so that plans, workspaces and kernels exist. While the function is recorded,
 // the GPU runs nothing, and waiting for the GPU throws NotCapturable. Blocks of cuda_memory() that the function allocates

@@ -14,9 +14,9 @@ enum class Isa : std::uint8_t { baseline, avx2, avx512 };
 
 std::string_view name_of(Isa isa);
 
-// The best instruction set that this processor supports and this build has kernels for, or the one that the environment
-// variable TRIREME_ISA names. Throws Error if there is none, or if the processor or the build lacks the instruction set that
-// TRIREME_ISA names.
+// The best instruction set that this processor supports and this build has kernels for, or the instruction set that the
+// environment variable TRIREME_ISA names. Throws Error if there is none, or if the processor or the build lacks the instruction
+// set that TRIREME_ISA names.
 Isa current_isa();
 
 // The best instruction set for a processor with these features, named as for __builtin_cpu_supports.

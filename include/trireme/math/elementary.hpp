@@ -18,7 +18,7 @@ TRIREME_HOST_DEVICE double floor(double x) { return __builtin_floor(x); }
 TRIREME_HOST_DEVICE float ceil(float x) { return __builtin_ceilf(x); }
 TRIREME_HOST_DEVICE double ceil(double x) { return __builtin_ceil(x); }
 
-// To the nearest integer, ties to even.
+// Rounds to the nearest integer, ties to even.
 TRIREME_HOST_DEVICE float round(float x) { return __builtin_rintf(x); }
 TRIREME_HOST_DEVICE double round(double x) { return __builtin_rint(x); }
 

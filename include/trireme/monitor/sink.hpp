@@ -55,7 +55,7 @@ struct TerminalOptions {
 };
 
 // Shows progress. On a terminal, redraws one line at most 10 times a second, never wider than the terminal. Elsewhere, prints a
-// line every 10 seconds, and after 10 minutes every minute. Rates are means over the last 10 seconds.
+// line every 10 seconds, and every minute after the first 10 minutes. Rates are means over the last 10 seconds.
 std::unique_ptr<Sink> terminal(const TerminalOptions& options = {});
 
 }  // namespace monitor

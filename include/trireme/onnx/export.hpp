@@ -7,7 +7,7 @@
 //     example.output("logits", net.forward(data::Rows{.x = x}));
 //   });
 //
-// The function is called twice, with different dynamic extents and different input elements. An observer
+// export_model() calls the function twice, with different dynamic extents and different input elements. An observer
 // (autograd/observer.hpp) sees the operations of both passes. If an extent differs between the passes, the file computes this
 // extent from the inputs' extents.
 

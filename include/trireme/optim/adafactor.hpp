@@ -31,8 +31,8 @@ struct AdafactorOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// Adam with a factored second moment: for a matrix, or each matrix of the last two dims, it keeps only the mean squares of rows
-// and columns (Shazeer, Stern 2018, arXiv 1804.04235). The update is that of torch.optim.Adafactor. Steps are relative to the
+// Adam with a factored second moment: keeps only the mean squares of the rows and columns of a matrix, or of each matrix of the
+// last two dims (Shazeer, Stern 2018, arXiv 1804.04235). The update is that of torch.optim.Adafactor. Steps are relative to the
 // weights, except in groups with adapts = false.
 //
 // Every rank keeps this state for all parameters. If ranks share the work of the optimizer, they all-reduce each gradient once

@@ -18,7 +18,7 @@ struct LarsOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// SGD with momentum; multiplies the learning rate of each parameter by trust * |w| / (|g| + weight_decay * |w|), or by 1 if a
+// SGD with momentum. Multiplies the learning rate of each parameter by trust * |w| / (|g| + weight_decay * |w|), or by 1 if a
 // norm is 0 (You, Gitman, Ginsburg 2017, arXiv 1708.03888).
 template <typename P, typename D = Cpu>
 class Lars final : public Optimizer<P, D> {

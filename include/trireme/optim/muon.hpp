@@ -39,7 +39,7 @@ struct MuonOptions {
   // type.
   bool bfloat16 = true;
   double epsilon = 1e-7;  // lower bound for the norm that divides the direction
-  // Options of AdamW, which updates parameters of less than two dims and groups that do not adapt.
+  // Options of AdamW, which updates parameters of fewer than two dims and groups with adapts = false.
   double adamw_factor = 1;  // factor on the learning rate
   double beta1 = 0.9;
   double beta2 = 0.999;
@@ -56,7 +56,7 @@ struct MuonOptions {
 //
 // If ranks share the work of the optimizer, they all-reduce each direction, and every rank makes the whole direction
 // orthogonal, so Sharding::none is less work. A parameter that is split over a tensor or expert axis is an error, unless its
-// group does not adapt.
+// group has adapts = false.
 template <typename P, typename D = Cpu>
 class Muon final : public Optimizer<P, D> {
  public:

@@ -86,9 +86,9 @@ struct NllOptions {
   Tensor<A, D> class_weight = {};  // [classes]; undefined: 1
 };
 
-// -log_probabilities[..., target], with one class number for each row; rows with ignore_index are ignored. Any other target
-// outside [0, classes) is an error that names the row. On a GPU such a target makes the loss NaN instead, because the host does
-// not wait. cross_entropy() computes log_softmax and this loss in one pass.
+// The loss of a row is -log_probabilities[..., target]. targets has one class number for each row; rows with the target
+// ignore_index are ignored. Any other target outside [0, classes) is an error that names the row. On a GPU such a target makes
+// the loss NaN instead, because the host does not wait. cross_entropy() computes log_softmax and this loss in one pass.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> nll_loss(const Variable<T, D>& log_probabilities, const Tensor<std::int32_t, D>& targets,
                                 const NllOptions<Accumulate<T>, D>& options = {}) {
@@ -242,8 +242,9 @@ struct SoftmaxDiceOptions {
 };
 
 // The dice_loss() of each class, with p = softmax(logits[batch, ..., classes]), averaged over the classes. targets[batch, ...]
-// are class numbers; places with ignore_index are ignored. Each sample counts as one target. Any other target outside [0,
-// classes) is an error. On a GPU such a target makes the loss of its sample NaN instead, because the host does not wait.
+// are class numbers; places with the target ignore_index are ignored. Each sample counts as one target. Any other target
+// outside [0, classes) is an error. On a GPU such a target makes the loss of its sample NaN instead, because the host does not
+// wait.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> softmax_dice_loss(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                          const SoftmaxDiceOptions& options = {}) {

@@ -9,8 +9,8 @@
 namespace trireme TRIREME_EXPORT {
 
 // Without kv: packed self-attention, q [batch, time, (heads + 2 * kv_heads) * size] -> [batch, time, heads * size]. With kv:
-// attention of queries q [batch, queries, heads * size] to keys and values kv [batch, keys, 2 * kv_heads * size]; values may
-// have another size than queries. See ops/attention/attention.hpp.
+// attention of queries q [batch, queries, heads * size] to keys and values kv [batch, keys, 2 * kv_heads * size]; the size of
+// values may differ from the size of queries. See ops/attention/attention.hpp.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
                                                            const ops::AttentionOptions& options,

@@ -49,9 +49,10 @@ class AddedLossOf final : public AddedLoss {
   bool has_begun_ = false;
 };
 
-// Adds an auxiliary loss, such as one that balances experts: `sum` (one element) is added to the Loss::sum of this micro-batch.
-// Any layer in any stage of a pipeline may call add_loss(). If the loss is a mean over targets, multiply it by the number of
-// targets first. All ranks of a tensor axis must add the same loss. Without a tape, as in evaluation, add_loss() does nothing.
+// Adds an auxiliary loss, such as a loss that balances experts: `sum` (one element) is added to the Loss::sum of this
+// micro-batch. Any layer in any stage of a pipeline may call add_loss(). If the loss is a mean over targets, multiply it by the
+// number of targets first. All ranks of a tensor axis must add the same loss. Without a tape, as in evaluation, add_loss() does
+// nothing.
 template <typename T, typename D>
 void add_loss(const Variable<T, D>& sum) {
   require(sum.value().defined() && sum.shape().numel() == 1, "add_loss() takes one element, not {}",
@@ -151,7 +152,8 @@ Loss<T, D> scale(const Loss<T, D>& loss, double factor) {
           .scale = loss.scale};
 }
 
-// Softmax cross-entropy of logits[..., classes] with one class number for each row; rows with ignore_index are ignored.
+// Softmax cross-entropy of logits[..., classes] with one class number for each row. Rows with the target ignore_index are
+// ignored.
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                                     const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});

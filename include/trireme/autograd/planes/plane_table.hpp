@@ -40,8 +40,8 @@ struct PlaneOptions {
   double initial = 0;  // of every element; must be 0 unless the plane is of float32 or float64
 };
 
-// The planes of a FlatStore. A plane's memory is allocated at its first use, by any thread. Changing its extent afterwards is
-// an error.
+// The planes of a FlatStore. A plane's memory is allocated at its first use, by any thread. Changing the plane's extent
+// afterwards is an error.
 class PlaneTable {
  public:
   // A contiguous piece: a range of the store, and the address of its first element in each visited plane. The addresses are
