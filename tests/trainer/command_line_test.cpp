@@ -147,6 +147,7 @@ TEST_CASE("checkpoints keep settings under the names and in the words that they 
                                     {"minimum_learning_rate_ratio", "0"},
                                     {"non_finite", "skip"},
                                     {"pipeline_parallel", "1"},
+                                    {"recompute_layers", "0"},
                                     {"seed", "1"},
                                     {"sequence_parallel", "on"},
                                     {"tensor_parallel", "1"},
@@ -158,6 +159,21 @@ TEST_CASE("checkpoints keep settings under the names and in the words that they 
   }
   CHECK(trainer::rule_of_setting("max_skipped").absent == "10");
   CHECK(!trainer::rule_of_setting("of_a_program").absent);
+}
+
+TEST_CASE("layers that are computed again are a number, or all") {
+  CHECK(parse({}).options.recompute_layers == 0);
+  CHECK(parse({"--recompute-layers", "3"}).options.recompute_layers == 3);
+  CHECK(parse({"--recompute-layers", "all"}).options.recompute_layers == all_layers);
+  const Options all{.recompute_layers = all_layers};
+  const auto settings = trainer::settings_of(all);
+  const auto setting = std::ranges::find(settings, "recompute_layers", &Setting::name);
+  REQUIRE(setting != settings.end());
+  CHECK(setting->value == "all");
+  for (const char* wrong : {"-1", "1.5", "many", ""}) {
+    CHECK_THROWS_WITH(parse({"--recompute-layers", wrong}),
+                      ContainsSubstring("recompute-layers") || ContainsSubstring("recompute_layers"));
+  }
 }
 
 TEST_CASE("the learning rate is an option of a run, where the program has none of its own") {
