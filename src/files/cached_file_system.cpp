@@ -211,7 +211,7 @@ class CachedInput final : public InputFile {
 
   std::uint64_t size() const override { return bytes_; }
   std::string version() const override { return remote_->version(); }
-  bool maps_from_disk() const override { return true; }
+  bool maps_from_disk() const override { return kept() != nullptr; }  // where the disk is full it does not
 
   void read_at(std::span<std::byte> into, std::uint64_t offset) const override {
     const File* const file = is_passed_on(into.size()) ? nullptr : kept();

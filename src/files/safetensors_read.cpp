@@ -106,7 +106,10 @@ std::unique_ptr<InputFile> open_safetensors(const Location& path) {
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const Location& path) : path_(path), file_(open_safetensors(path)) {
+SafetensorsFile::SafetensorsFile(const Location& path) : SafetensorsFile(open_safetensors(path), path) {}
+
+SafetensorsFile::SafetensorsFile(std::shared_ptr<const InputFile> file, const Location& path)
+    : path_(path), file_(std::move(file)) {
   const std::string text = read_header_text(*file_, path);
   safetensors::Header header = safetensors::parse_header(text, path);
   tensors_ = std::move(header.tensors);

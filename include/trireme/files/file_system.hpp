@@ -33,7 +33,8 @@ class InputFile {
   // an empty file.
   virtual std::shared_ptr<const std::byte> map() const;
 
-  // Whether map() reads from the disk when the memory is touched, so that a large file need not fit into memory.
+  // Whether map() reads from the disk when the memory is touched, so that a large file need not fit into memory. A cache
+  // fetches the file first.
   virtual bool maps_from_disk() const { return false; }
 
   // A text that changes whenever the content changes, such as an ETag. Empty: unknown.

@@ -36,6 +36,7 @@ struct SafetensorsEntry {
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const Location& location);
+  SafetensorsFile(std::shared_ptr<const InputFile> file, const Location& location);  // that is open
 
   const Location& path() const noexcept { return path_; }
   std::span<const SafetensorsEntry> tensors() const noexcept { return tensors_; }  // sorted by name
@@ -63,7 +64,7 @@ class SafetensorsFile {
 
  private:
   Location path_;
-  std::unique_ptr<InputFile> file_;
+  std::shared_ptr<const InputFile> file_;
   std::vector<SafetensorsEntry> tensors_;
   SafetensorsMetadata metadata_;
 };

@@ -16,7 +16,7 @@
 namespace trireme::data {
 namespace {
 
-constexpr std::uint64_t most_piece = std::uint64_t{1} << 31;  // that is read of another machine's file at once
+constexpr std::uint64_t most_piece = std::uint64_t{1} << 31;  // that is looked through at once
 constexpr std::int64_t lines_of_block = 8;                    // of which the index has the first one's place
 
 // Lines of a text that begins at byte `begin` of a file.
@@ -77,7 +77,7 @@ void refuse_packed(std::string_view begin, const Location& path) {
 // The places of the first line of each block, and the file's size.
 ShardIndex index_of_lines(const RangedFile& file, const Location& path) {
   ShardIndex index;
-  std::uint64_t piece = path.is_file_path() ? file.size() : 1 << 24;
+  std::uint64_t piece = 1 << 24;
   for (std::uint64_t at = 0; at < file.size();) {
     const auto count = static_cast<std::size_t>(std::min(piece, file.size() - at));
     const auto memory = file.range(at, count);
@@ -129,7 +129,8 @@ TextLine JsonLines::at(std::int64_t index) const {
   const auto block = static_cast<std::size_t>(place / lines_of_block);
   const auto begin = static_cast<std::uint64_t>(offsets[block]);
   const auto count = static_cast<std::size_t>(offsets[block + 1] - offsets[block]);
-  TextLine result{.text = {}, .memory = state_->open(number)->range(begin, count), .file = files()[number], .byte = begin};
+  TextLine result{
+      .text = {}, .memory = state_->files.file(number)->range(begin, count), .file = files()[number], .byte = begin};
   LineScanner scanner(as_text(result.memory.get(), count), begin);
   for (std::int64_t line = 0; line <= place % lines_of_block; ++line) {
     const auto found = scanner.next();
