@@ -5,16 +5,15 @@
 
 #include <array>
 #include <future>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "data/documents/tokenized_shards.hpp"
+#include "data/sources/lines.hpp"
 #include "data/text/require_text.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/data/sources/dataset.hpp"
-#include "trireme/files/json_fault.hpp"
 
 namespace trireme::data {
 namespace {
@@ -28,15 +27,6 @@ struct Tokenized {
   std::vector<std::int32_t> tokens;  // none: the document is empty
   bool is_broken = false;
 };
-
-std::string text_of_line(const std::string& line, const std::string& field) {
-  nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
-  require(object.is_object(), "this is no JSON object{}", why_no_json(line));
-  const auto found = object.find(field);
-  require(found != object.end(), "there is no \"{}\"", field);
-  require(found->is_string(), "\"{}\" is no text", field);
-  return std::move(found->get_ref<std::string&>());
-}
 
 class Job {
  public:
@@ -137,7 +127,7 @@ class Job {
     std::string of_line;
     const bool has_lines = has_json_lines(file);
     if (has_lines) {
-      of_line = text_of_line(document.text, options_.text_field);
+      of_line = text_in_line(document.text, options_.text_field);
     } else {
       require_text(document.text, file);
     }
