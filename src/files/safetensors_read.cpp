@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "files/safetensors_format.hpp"
+#include "trireme/files/file_memory.hpp"
 
 namespace trireme {
 namespace {
@@ -161,7 +162,7 @@ void SafetensorsFile::read_part(std::string_view name, std::size_t first_byte, s
 }
 
 std::vector<std::byte> SafetensorsFile::read_bytes(std::string_view name) const {
-  std::vector<std::byte> bytes(at(name).bytes());
+  std::vector<std::byte> bytes = elements_for<std::byte>(at(name).bytes(), path_);
   read(name, bytes);
   return bytes;
 }

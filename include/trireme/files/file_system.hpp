@@ -40,6 +40,9 @@ class InputFile {
   // A text that changes whenever the content changes, such as an ETag. Empty: unknown.
   virtual std::string version() const { return {}; }
 
+  // For errors: where it was opened. Empty: unknown.
+  virtual Location location() const { return {}; }
+
   std::string content() const;  // the whole file
 };
 

@@ -14,6 +14,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/core/tensor_ref.hpp"
+#include "trireme/files/file_memory.hpp"
 #include "trireme/files/file_system.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -57,7 +58,7 @@ class SafetensorsFile {
   std::vector<T> read_values(std::string_view name) const {
     const SafetensorsEntry& entry = at(name);
     check_dtype(entry, dtype_of<T>);
-    std::vector<T> values(entry.bytes() / sizeof(T));
+    std::vector<T> values = elements_for<T>(entry.bytes() / sizeof(T), path_);
     read(name, std::as_writable_bytes(std::span(values)));
     return values;
   }

@@ -17,6 +17,7 @@
 #include "trireme/core/range.hpp"
 #include "trireme/data/sources/dataset.hpp"
 #include "trireme/files/file_content.hpp"
+#include "trireme/files/file_memory.hpp"
 #include "trireme/files/file_system.hpp"
 
 namespace trireme::data {
@@ -123,7 +124,7 @@ class TokenShards::Shard {
       widen(memory, into);
       return;
     }
-    std::vector<std::byte> narrow(into.size() * sizeof(std::uint16_t));
+    auto narrow = elements_for<std::byte>(into.size() * sizeof(std::uint16_t), location());
     tokens_.read(file, first, narrow);
     widen(narrow.data(), into);
   }
@@ -304,7 +305,7 @@ std::vector<std::int32_t> TokenShards::at(std::int64_t document) const {
   const Place place = place_of(document);
   const auto file = place.shard->file();
   const Range range = place.shard->tokens_of(*file, place.document);
-  std::vector<std::int32_t> tokens(static_cast<std::size_t>(range.count()));
+  auto tokens = elements_for<std::int32_t>(static_cast<std::uint64_t>(range.count()), place.shard->location());
   place.shard->read(*file, range.begin, tokens);
   return tokens;
 }

@@ -7,6 +7,7 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/files/file_content.hpp"
+#include "trireme/files/file_memory.hpp"
 
 namespace trireme::data {
 
@@ -49,7 +50,7 @@ void RangedFile::read_at(std::span<std::byte> into, std::uint64_t offset) const 
 std::shared_ptr<const std::byte> RangedFile::range(std::uint64_t begin, std::size_t count) const {
   if (mapped() != nullptr) return {mapped_, mapped_.get() + begin};
   if (count == 0) return nullptr;
-  const std::shared_ptr<std::byte[]> memory(new std::byte[count]);
+  const std::shared_ptr<std::byte[]> memory = memory_for(count, location_);
   file()->read_at({memory.get(), count}, begin);
   return {memory, memory.get()};
 }

@@ -23,6 +23,7 @@ class RangedFile final : public InputFile {
 
   std::uint64_t size() const override { return size_; }
   std::string version() const override { return version_; }
+  Location location() const override { return location_; }
 
   // For heads: of a file that a cache has not fetched, short ones at first fetch their own bytes alone.
   void read_at(std::span<std::byte> into, std::uint64_t offset) const override;
