@@ -16,6 +16,7 @@
 #include "data/counted_file_system.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/log.hpp"
 #include "trireme/data/documents/packed_rows.hpp"
 #include "trireme/data/loaders/loader.hpp"
 #include "trireme/data/sources/joined.hpp"
@@ -166,6 +167,35 @@ TEST_CASE("shards hold no descriptor, on the disk and in a cache") {
     read_all();
     CHECK(counted->requests() == requests);
   }
+}
+
+TEST_CASE("the content of shards elsewhere is known by their digests, or by what their server says") {
+  const tests::TemporaryFolder folder;
+  const auto counted = std::make_shared<tests::CountedFileSystem>();
+  add_file_system("counted-content", counted);
+  const Location digested = shard_of(folder, "a", {3, 1, 5}), foreign = folder.path() / "b";
+  const std::vector<std::uint16_t> tokens{1, 2, 3};
+  const std::vector<std::int64_t> ends{1, 3};
+  write_safetensors(foreign, std::vector{tensor("tokens", tokens), tensor("document_ends", ends)},
+                    {{"format", "trireme.tokens"}});
+  const auto far = [](const Location& file) { return Location("counted-content:" + file.string()); };
+  CHECK(TokenShards({far(digested)}).content() == TokenShards({digested}).content());
+  const auto content_of_version = [&](const std::string& version) {
+    counted->version = version;
+    const TokenShards shards({far(foreign)});
+    const int before = counted->requests();
+    const std::string content = shards.content();
+    CHECK((counted->requests() > before) == version.empty());
+    return content;
+  };
+  const std::string one = content_of_version("1");
+  CHECK_THAT(one, ContainsSubstring("versions of 1 of them"));
+  CHECK(content_of_version("1") == one);
+  CHECK(content_of_version("2") != one);
+  const Severity before = log_level();
+  set_log_level(Severity::error);  // that a file is read is worth a line
+  CHECK(content_of_version("") != one);
+  set_log_level(before);
 }
 
 TEST_CASE("packed rows hold every token of every document once") {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -311,14 +312,21 @@ std::vector<std::int32_t> TokenShards::at(std::int64_t document) const {
 }
 
 std::string TokenShards::content() const {
+  std::vector<std::string> contents(shards_.size());
+  std::atomic<std::int64_t> versions = 0;
+  for_each_item(num_shards(), 0, [&](std::int64_t number) {
+    const Shard& shard = *shards_[static_cast<std::size_t>(number)];
+    std::string& content = contents[static_cast<std::size_t>(number)];
+    const auto digest = shard.metadata().find(std::string(digest_key));
+    const bool is_known = digest != shard.metadata().end();
+    content = is_known ? digest->second : content_or_version_at(shard.location());
+    if (!is_known && content.find(", version ") != content.npos) ++versions;
+  });
   std::string all;
-  for (const auto& shard : shards_) {
-    const auto digest = shard->metadata().find(std::string(digest_key));
-    all += digest == shard->metadata().end() ? content_at(shard->location()) : digest->second;
-    all += '\n';
-  }
-  return fmt::format("{} documents of {} tokens in {} shards, digest {:016x}", num_documents_, num_tokens_, num_shards(),
-                     digest_of_bytes(std::as_bytes(std::span(all))));
+  for (const std::string& content : contents) all += content + '\n';
+  return fmt::format("{} documents of {} tokens in {} shards, digest {:016x}{}", num_documents_, num_tokens_, num_shards(),
+                     digest_of_bytes(std::as_bytes(std::span(all))),
+                     versions > 0 ? fmt::format(" with the versions of {} of them by their servers", versions.load()) : "");
 }
 
 bool TokenShards::has_sources() const noexcept {

@@ -90,9 +90,8 @@ ArrayBatch<T> NpyRows<T>::collate(std::span<const std::int64_t> indices, std::in
 template <typename T>
 std::string NpyRows<T>::content() const {
   const State& state = *state_;
-  return fmt::format(
-      "{} rows of {}{}", state.size, state.array.empty() ? "" : state.array + " in ",
-      state.path.is_file_path() ? content_at(state.path) : fmt::format("{} of {} bytes", state.path, state.file.size()));
+  return fmt::format("{} rows of {}{}", state.size, state.array.empty() ? "" : state.array + " in ",
+                     content_or_version_at(state.path));
 }
 
 #define TRIREME_INSTANTIATE(T) template class NpyRows<T>

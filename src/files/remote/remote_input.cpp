@@ -141,6 +141,7 @@ class RemoteInput final : public InputFile {
 
   std::uint64_t size() const override { return seen_.size; }
   std::string version() const override {
+    if (seen_.has_strong_tag()) return "ETag " + seen_.tag;
     return seen_.tag.empty() && seen_.modified.empty() ? std::string() : fmt::format("{} {}", seen_.tag, seen_.modified);
   }
 

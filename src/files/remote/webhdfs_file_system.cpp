@@ -77,6 +77,7 @@ class HdfsInput final : public InputFile {
   }
 
   std::uint64_t size() const override { return seen_.length; }
+  std::string version() const override { return fmt::format("file {} of {}", seen_.id, seen_.modified); }
 
   // HDFS knows no condition for a read, so it is asked afterwards.
   void read_at(std::span<std::byte> into, std::uint64_t offset) const override {
