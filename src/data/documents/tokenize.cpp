@@ -10,6 +10,7 @@
 
 #include "data/documents/tokenized_shards.hpp"
 #include "data/sources/lines.hpp"
+#include "data/sources/together.hpp"
 #include "data/text/require_text.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/range.hpp"
@@ -39,7 +40,7 @@ class Job {
         num_ranks_(ranks == nullptr ? 1 : ranks->size()),
         workers_(options.workers > 0 ? options.workers : omp_get_max_threads()) {
     std::array<std::int64_t, 2> next{};
-    together("look for the inputs", [&] {
+    together(ranks_, "look for the inputs", [&] {
       require(options.workers >= 0, "{} workers can tokenize nothing; 0 means all threads of this rank", options.workers);
       require(!options.end_token || (*options.end_token >= 0 && *options.end_token < tokenizer.vocabulary_size()),
               "the end token {} is none of the tokenizer's {}", options.end_token.value_or(0), tokenizer.vocabulary_size());
@@ -54,11 +55,11 @@ class Job {
 
   // Beside tokenizing, a thread writes what was gathered before and reads what comes next.
   TokenizeReport run() {
-    together("read documents", [&] { next_ = read(); });
+    together(ranks_, "read documents", [&] { next_ = read(); });
     while (!next_.empty() || !read_.empty()) {
       std::vector<RawDocument> written = std::exchange(read_, std::exchange(next_, {}));
       std::vector<Tokenized> gathered = std::exchange(tokenized_, {});
-      together("tokenize documents", [&] {
+      together(ranks_, "tokenize documents", [&] {
         auto beside = std::async(std::launch::async, [&] {
           write(written, gathered);
           next_ = read();
@@ -68,21 +69,13 @@ class Job {
       });
       gather();
     }
-    together("write the last shard", [&] {
+    together(ranks_, "write the last shard", [&] {
       if (shards_) shards_->finish();
     });
     return report();
   }
 
  private:
-  void together(const char* name, const auto& action) const {
-    if (ranks_ == nullptr) {
-      action();
-    } else {
-      ranks_->agree(action, name);
-    }
-  }
-
   // As many documents as all ranks take at once.
   std::vector<RawDocument> read() {
     std::vector<RawDocument> documents;

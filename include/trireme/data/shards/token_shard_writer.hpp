@@ -56,11 +56,14 @@ class TokenShardWriter {
 Location token_shard(const Location& prefix, std::int64_t number);          // PREFIX-00007.safetensors
 std::vector<std::int64_t> numbers_of_token_shards(const Location& prefix);  // that are there, ascending
 
+// The same. Throws Error{invalid_argument} for a shard whose metadata has not all of these: it is of something else.
+std::vector<std::int64_t> earlier_token_shards(const Location& prefix, const SafetensorsMetadata& wanted);
+
+// Makes the folder of the shards. Throws Error for a prefix that names nothing in it.
+void prepare_token_shards(const Location& prefix);
+
 // What writers that were killed have left half done. For a prefix that nobody writes to.
 void remove_unfinished_token_shards(const Location& prefix);
-
-// Throws Error{invalid_argument} where there are shards of this prefix.
-void require_no_token_shards(const Location& prefix);
 
 }  // namespace data
 }  // namespace trireme
