@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <random>
 #include <string>
 #include <thread>
@@ -18,6 +19,8 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/data/shards/token_shards.hpp"
+#include "trireme/data/tables/npy_rows.hpp"
+#include "trireme/data/tables/read_npy.hpp"
 #include "trireme/files/file_system.hpp"
 #include "trireme/files/remote/remote_file_systems.hpp"
 #include "trireme/files/safetensors.hpp"
@@ -274,6 +277,11 @@ TEST_CASE("sizes that a server invents are errors that name the file") {
     head.resize(length, ' ');
     head =
         std::string(reinterpret_cast<const char*>(&length), 8) + head + std::string(reinterpret_cast<const char*>(&tokens), 8);
+    if (request.path.ends_with(".npy")) {  // one row of so many numbers
+      head = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': (1, {}), }}", tokens / 2);
+      head.resize(1024 - 10, ' ');
+      head = std::string("\x93NUMPY\1\0\xf6\3", 10) + head;
+    }
     const std::string range = request.header("range");
     const std::uint64_t begin = std::stoull(range.substr(6)), last = std::stoull(range.substr(range.find('-') + 1));
     for (std::uint64_t at = begin; at <= last; ++at) answer.body += at < head.size() ? head[at] : '\0';
@@ -300,6 +308,13 @@ TEST_CASE("sizes that a server invents are errors that name the file") {
     CHECK(refused.code() == ErrorCode::out_of_memory);
     CHECK(refused.fields().path == location);
   };
+  const std::string array = location + ".npy";
+  for (const auto& read :
+       {std::function([&] { data::read_npy<float>(array); }), std::function([&] { data::NpyRows<float>(array).at(0); })}) {
+    const Error refused = refusal_by(read);
+    CHECK(refused.code() == ErrorCode::out_of_memory);
+    CHECK(refused.fields().path == array);
+  }
   refuses([&] { open_file(location)->map(); });
   refuses([&] { shards.at(0); });
   refuses([&] { SafetensorsFile(location).read_bytes("tokens"); });
