@@ -14,7 +14,7 @@ struct LmRecipe : Recipe {
   std::string chat_template;    // empty: the folder's
   bool packing = false;         // puts several conversations into a sequence
   std::string validation;       // token shards; empty: none
-  std::int64_t read_ahead = 2;  // micro-batches of token shards that a thread loads meanwhile
+  std::int64_t prefetch = 2;    // micro-batches of token shards that a thread loads meanwhile
   std::int64_t block = 256;
   AdapterRecipe adapter;
 

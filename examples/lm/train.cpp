@@ -64,7 +64,7 @@ Windows windows_of(trainer::Run& run, const LmRecipe& recipe, const std::optiona
   return windows;
 }
 
-// Rows of token shards, which are read ahead.
+// Rows of token shards, which are prefetched.
 struct Shards {
   data::Prefetching<data::Loader<data::Joined<data::PackedRows>>> training;
   std::optional<data::Joined<data::PackedRows>> validation;
@@ -102,8 +102,8 @@ Shards shards_of(trainer::Run& run, const LmRecipe& recipe, std::int64_t vocabul
       run.world(), [&] { check_vocabulary(mixture.rows, vocabulary); }, "look for the largest token");
   recipe.describe_data(run, content_of(mixture));
   const data::Loader loader(mixture.rows, {.batch = run.batch(), .mixture = mixture.weights});
-  Shards shards{.training = data::Prefetching(loader, {.threads = recipe.read_ahead > 0 ? 1 : 0,
-                                                       .batches = std::max<std::int64_t>(1, recipe.read_ahead)}),
+  Shards shards{.training = data::Prefetching(
+                    loader, {.threads = recipe.prefetch > 0 ? 1 : 0, .batches = std::max<std::int64_t>(1, recipe.prefetch)}),
                 .validation = {},
                 .about = about(mixture),
                 .prompt = mixture.rows.part(0).documents().at(0)};

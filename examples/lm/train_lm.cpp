@@ -27,7 +27,7 @@ void check(const LmRecipe& recipe) {
       recipe.validation.empty() || recipe.tokens == "shards",
       "--validation {} is for token shards: give --tokens shards with it; of other data --validation-fraction is validated on",
       recipe.validation);
-  require(recipe.read_ahead >= 0, "--read-ahead {} is below 0", recipe.read_ahead);
+  require(recipe.prefetch >= 0, "--prefetch {} is below 0", recipe.prefetch);
   require(!recipe.packing || recipe.tokens == "instructions",
           "--packing is for conversations: give --tokens instructions with it; other tokens always fill their sequences");
 }
@@ -54,7 +54,8 @@ void LmRecipe::add_to(trainer::CommandLine& line) {
   line.add("packing", packing,
            "put as many whole conversations into a sequence as fit, each learnt as if alone, instead of one and padding");
   line.add("validation", validation, "token shards to validate on, for --tokens shards; not given: none", Differs::allowed);
-  line.add("read_ahead", read_ahead, "micro-batches of token shards that a thread reads ahead; 0: none", Differs::allowed);
+  line.add("prefetch", prefetch, "micro-batches of token shards that a thread loads while a step computes; 0: none",
+           Differs::allowed);
   line.add("tokenizer", tokenizer,
            "of texts and conversations: byte: every byte is a token; a folder of transformers, or its tokenizer.json or "
            "tokenizer.model; not given: "

@@ -61,7 +61,10 @@ struct Trailer {
   std::uint32_t magic = 0x54524331;
 };
 
-bool is_full(const Error& error) { return error.fields().error_number == ENOSPC || error.fields().error_number == EDQUOT; }
+bool is_full(const Error& error) {
+  const int number = error.fields().error_number;
+  return number == ENOSPC || number == EDQUOT || number == EFBIG;
+}
 
 // A folder of files that were fetched. Its functions are called from several threads and processes.
 class FileCache {
@@ -84,7 +87,10 @@ class FileCache {
   // The file of this identity, fetched where it is not here yet. Nothing where it can't be kept.
   std::optional<File> open(const std::string& identity, const InputFile& remote) {
     const std::uint64_t bytes = remote.size();
-    if (most_bytes_ != 0 && bytes + identity.size() + sizeof(Trailer) > most_bytes_) return std::nullopt;
+    std::error_code unknown;
+    const std::uint64_t capacity = fs::space(folder_, unknown).capacity, most = most_bytes_ == 0 ? capacity : most_bytes_;
+    const std::uint64_t beside = identity.size() + sizeof(Trailer);
+    if (most < beside || bytes > std::min(most, capacity) - beside) return std::nullopt;
     const fs::path path = path_of(identity);
     try {
       if (std::optional<File> kept = open_kept(path, identity, bytes)) return kept;
@@ -211,7 +217,8 @@ class CachedInput final : public InputFile {
 
   std::uint64_t size() const override { return bytes_; }
   std::string version() const override { return remote_->version(); }
-  bool maps_from_disk() const override { return true; }
+  Location location() const override { return remote_->location(); }
+  bool maps_from_disk() const override { return kept() != nullptr; }  // where the disk is full it does not
 
   void read_at(std::span<std::byte> into, std::uint64_t offset) const override {
     const File* const file = is_passed_on(into.size()) ? nullptr : kept();

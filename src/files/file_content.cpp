@@ -16,6 +16,7 @@
 
 #include "files/system_error.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/log.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/files/digest.hpp"
 #include "trireme/files/file_system.hpp"
@@ -183,6 +184,15 @@ std::string content_at(const Location& location) {
     sum = 31 * (31 * sum + hash_name(name)) + digest_of_file(file);
   }
   return fmt::format("{} files of {} bytes, digest {:016x}", files.size(), bytes, sum);
+}
+
+std::string content_or_version_at(const Location& file) {
+  if (file.is_file_path()) return content_at(file);
+  const auto remote = open_file(file);
+  const std::string version = remote->version();
+  if (!version.empty()) return fmt::format("{} bytes, version {}", remote->size(), version);
+  log(Severity::warning, "{} is read as a whole to know its content: its server states neither ETag nor date", file);
+  return content_at(file);
 }
 
 }  // namespace trireme

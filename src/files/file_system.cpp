@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <new>
 #include <set>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/parse_number.hpp"
 #include "trireme/files/cached_file_system.hpp"
+#include "trireme/files/file_memory.hpp"
 
 namespace trireme {
 namespace {
@@ -107,17 +109,44 @@ class FileBeside final : public OutputFile {
 }  // namespace
 
 std::shared_ptr<const std::byte> InputFile::map() const {
-  const std::size_t bytes = size();
+  const std::uint64_t bytes = size();
   if (bytes == 0) return nullptr;
-  const std::shared_ptr<std::byte[]> memory(new std::byte[bytes]);
+  const std::shared_ptr<std::byte[]> memory = memory_for(bytes, location());
   read_at({memory.get(), bytes}, 0);
   return {memory, memory.get()};
 }
 
+// The text grows with what has come: a server may state any size.
 std::string InputFile::content() const {
-  std::string text(size(), '\0');
-  read_at(std::as_writable_bytes(std::span(text)), 0);
+  constexpr std::uint64_t least = std::uint64_t{64} << 20;
+  const std::uint64_t bytes = size();
+  std::string text;
+  while (text.size() < bytes) {
+    const std::size_t begin = text.size();
+    const std::uint64_t end = std::min(bytes, std::max(least, 2 * std::uint64_t{begin}));
+    try {
+      text.resize(static_cast<std::size_t>(end));
+    } catch (const std::bad_alloc&) {
+      detail::refuse_memory(bytes, location());
+    }
+    read_at(std::as_writable_bytes(std::span(text).subspan(begin)), begin);
+  }
   return text;
+}
+
+std::shared_ptr<std::byte[]> memory_for(std::uint64_t bytes, const Location& file) {
+  try {
+    return std::shared_ptr<std::byte[]>(new std::byte[static_cast<std::size_t>(bytes)]);
+  } catch (const std::bad_alloc&) {
+    detail::refuse_memory(bytes, file);
+  }
+}
+
+void detail::refuse_memory(std::uint64_t bytes, const Location& file) {
+  throw Error({.code = ErrorCode::out_of_memory,
+               .message = fmt::format("there is no memory for {} bytes of the file", bytes),
+               .path = file.string(),
+               .hint = "is the file as large as it should be?"});
 }
 
 std::unique_ptr<OutputFile> FileSystem::replace(const Location& location) {

@@ -32,6 +32,7 @@ class PosixInput final : public InputFile {
   void read_at(std::span<std::byte> into, std::uint64_t offset) const override { file_.read_at(into, offset); }
   std::shared_ptr<const std::byte> map() const override { return size() == 0 ? nullptr : file_.map(); }
   bool maps_from_disk() const override { return true; }
+  Location location() const override { return file_.path(); }
 
  private:
   File file_;

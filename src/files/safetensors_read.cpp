@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "files/safetensors_format.hpp"
+#include "trireme/files/file_memory.hpp"
 
 namespace trireme {
 namespace {
@@ -106,7 +107,10 @@ std::unique_ptr<InputFile> open_safetensors(const Location& path) {
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const Location& path) : path_(path), file_(open_safetensors(path)) {
+SafetensorsFile::SafetensorsFile(const Location& path) : SafetensorsFile(open_safetensors(path), path) {}
+
+SafetensorsFile::SafetensorsFile(std::shared_ptr<const InputFile> file, const Location& path)
+    : path_(path), file_(std::move(file)) {
   const std::string text = read_header_text(*file_, path);
   safetensors::Header header = safetensors::parse_header(text, path);
   tensors_ = std::move(header.tensors);
@@ -158,7 +162,7 @@ void SafetensorsFile::read_part(std::string_view name, std::size_t first_byte, s
 }
 
 std::vector<std::byte> SafetensorsFile::read_bytes(std::string_view name) const {
-  std::vector<std::byte> bytes(at(name).bytes());
+  std::vector<std::byte> bytes = elements_for<std::byte>(at(name).bytes(), path_);
   read(name, bytes);
   return bytes;
 }

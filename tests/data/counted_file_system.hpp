@@ -14,7 +14,7 @@ class CountedFileSystem final : public FileSystem {
  public:
   std::unique_ptr<OutputFile> create(const Location& location) override { return real_->create(path_of(location)); }
   std::unique_ptr<InputFile> open(const Location& location) const override {
-    return std::make_unique<CountedFile>(real_->open(path_of(location)), requests_);
+    return std::make_unique<CountedFile>(real_->open(path_of(location)), version, requests_);
   }
   void create_folder(const Location& location) override { real_->create_folder(path_of(location)); }
   void rename(const Location& from, const Location& to) override { real_->rename(path_of(from), path_of(to)); }
@@ -25,12 +25,15 @@ class CountedFileSystem final : public FileSystem {
 
   int requests() const { return *requests_; }
 
+  std::string version = {};  // of all files that are opened from now on
+
  private:
   class CountedFile final : public InputFile {
    public:
-    CountedFile(std::unique_ptr<InputFile> real, std::shared_ptr<std::atomic<int>> requests)
-        : real_(std::move(real)), requests_(std::move(requests)) {}
+    CountedFile(std::unique_ptr<InputFile> real, std::string version, std::shared_ptr<std::atomic<int>> requests)
+        : real_(std::move(real)), version_(std::move(version)), requests_(std::move(requests)) {}
     std::uint64_t size() const override { return real_->size(); }
+    std::string version() const override { return version_; }
     void read_at(std::span<std::byte> into, std::uint64_t offset) const override {
       ++*requests_;
       real_->read_at(into, offset);
@@ -38,6 +41,7 @@ class CountedFileSystem final : public FileSystem {
 
    private:
     std::unique_ptr<InputFile> real_;
+    std::string version_;
     std::shared_ptr<std::atomic<int>> requests_;
   };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/data/shards/token_shard_writer.hpp"
 #include "trireme/data/sources/locations_of.hpp"
+#include "trireme/testing/ranks.hpp"
 
 using namespace trireme;
 using namespace trireme::data;
@@ -45,6 +48,15 @@ std::vector<Document> documents_of(const TokenShards& shards) {
   return documents;
 }
 
+std::map<std::string, std::string> files_in(const std::filesystem::path& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    files[entry.path().filename()] = {std::istreambuf_iterator<char>(file), {}};
+  }
+  return files;
+}
+
 TokenShards shards_below(const std::filesystem::path& folder) {
   TokenShards shards(locations_of(folder.string()));
   shards.verify();
@@ -70,8 +82,10 @@ TEST_CASE("a writer cuts shards at a number of tokens") {
   std::ofstream(folder.path() / "a/x-00009.safetensors.1-0.tmp");
   std::ofstream(folder.path() / "a/xy-00000.safetensors");
   CHECK(numbers_of_token_shards(prefix) == std::vector<std::int64_t>{0, 1, 2, 3});
-  CHECK_THROWS_AS(require_no_token_shards(prefix), Error);
-  require_no_token_shards(folder.path() / "a/y");
+  CHECK(earlier_token_shards(prefix, {{"tokenizer", "mine"}}).size() == 4);
+  CHECK_THROWS_WITH(earlier_token_shards(prefix, {{"tokenizer", "yours"}}), ContainsSubstring("of another tokenizer"));
+  CHECK_THROWS_AS(earlier_token_shards(prefix, {{"recipe", ""}}), Error);
+  CHECK(earlier_token_shards(folder.path() / "a/y", {{"tokenizer", "yours"}}).empty());
   remove_unfinished_token_shards(prefix);
   CHECK_FALSE(std::filesystem::exists(folder.path() / "a/x-00009.safetensors.1-0.tmp"));
   CHECK(std::filesystem::exists(folder.path() / "a/x-7.safetensors"));
@@ -89,7 +103,7 @@ TEST_CASE("shards cut anew have the same documents, in their order or a random o
   const std::vector<Document> documents = some_documents();
   const TokenShards shards = written(folder.path() / "in/x", documents, 100);
   CHECK(shards.largest_token() == 99);
-  CHECK(cut_shards(shards, folder.path() / "whole/x") == 1);
+  CHECK(cut_shards(shards, folder.path() / "whole/x").shards == 1);
   const TokenShards whole = shards_below(folder.path() / "whole");
   CHECK(documents_of(whole) == documents);
   CHECK(whole.metadata().at("tokenizer") == "mine");
@@ -100,7 +114,11 @@ TEST_CASE("shards cut anew have the same documents, in their order or a random o
   CHECK(shuffled == documents_of(shards_below(folder.path() / "random_again")));
   CHECK(std::multiset<Document>(shuffled.begin(), shuffled.end()) ==
         std::multiset<Document>(documents.begin(), documents.end()));
-  CHECK_THROWS_AS(cut_shards(shards, folder.path() / "whole/x"), Error);
+  CHECK(cut_shards(shards, folder.path() / "whole/x").shards_found == 1);
+  CHECK_THROWS_WITH(cut_shards(shards, folder.path() / "whole/x", {.shard_tokens = 7}),
+                    ContainsSubstring("other options") && ContainsSubstring("x-00000"));
+  CHECK_THROWS_WITH(cut_shards(whole, folder.path() / "random/x", {.shard_tokens = 300, .shuffle_seed = 6}),
+                    ContainsSubstring("other options"));
 }
 
 TEST_CASE("documents are held out by their content") {
@@ -135,6 +153,39 @@ TEST_CASE("documents are held out by their content") {
   CHECK_THROWS_AS(split_shards(shards, folder.path() / "four/x", {.fraction = 0}), Error);
   CHECK_THROWS_AS(split_shards(shards, folder.path() / "four/x", {.fraction = 1e-9}), Error);
   CHECK_THROWS_AS(split_shards(shards, folder.path() / "four/x", {.fraction = 1 - 1e-9}), Error);
+}
+
+TEST_CASE("any number of ranks writes the same shards, and a start after a kill those that are missing") {
+  const tests::TemporaryFolder folder;
+  const TokenShards shards = written(folder.path() / "in/x", some_documents(), 100);
+  // A number of shards that are found; below 0: that are missing.
+  const auto run = [&](int ranks, const std::string& name, std::int64_t cut_found, std::int64_t split_found) {
+    testing::run_ranks(ranks, [&](const Group& world) {
+      const CutOptions cutting{.shard_tokens = 90, .shuffle_seed = 5, .workers = ranks};
+      const CutReport cut = cut_shards(shards, folder.path() / name / "cut", cutting, &world);
+      CHECK(cut.shards > 10);
+      CHECK(cut.shards_found == (cut_found < 0 ? cut.shards + cut_found : cut_found));
+      const SplitShardsOptions splitting{.fraction = 0.2, .seed = 3, .shard_tokens = 90, .workers = ranks};
+      const SplitShardsReport split = split_shards(shards, folder.path() / name / "split", splitting, &world);
+      CHECK(split.shards > 10);
+      CHECK(split.shards_found == (split_found < 0 ? split.shards + split_found : split_found));
+    });
+  };
+  run(1, "1", 0, 0);
+  const auto expected = files_in(folder.path() / "1");
+  run(3, "3", 0, 0);
+  CHECK(files_in(folder.path() / "3") == expected);
+
+  for (const char* name : {"cut-00000", "cut-00007", "split-training-00002", "split-held-out-00000"})
+    REQUIRE(std::filesystem::remove(folder.path() / "3" / (std::string(name) + ".safetensors")));
+  std::ofstream(folder.path() / "3/cut-00007.safetensors.77-0.tmp") << "half";
+  std::ofstream(folder.path() / "3/split-training-00002.safetensors.77-0.tmp") << "half";
+  run(2, "3", -2, -2);
+  CHECK(files_in(folder.path() / "3") == expected);
+  testing::run_ranks(2, [&](const Group& world) {
+    CHECK_THROWS_WITH(split_shards(shards, folder.path() / "3/split", {.fraction = 0.3, .seed = 3, .shard_tokens = 90}, &world),
+                      ContainsSubstring("other options"));
+  });
 }
 
 TEST_CASE("what is not as the metadata tell is found") {

@@ -6,6 +6,7 @@
 
 #include "catch.hpp"
 #include "data/counted_file_system.hpp"
+#include "data/documents/raw_documents.hpp"
 #include "data/tar_files.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
@@ -47,6 +48,16 @@ TEST_CASE("lines of files are items, whatever ends them") {
   const JsonLines lines({folder.path() / "1", folder.path() / "2", folder.path() / "3", folder.path() / "4"});
   CHECK(texts_of(lines) == std::vector<std::string>{"a", "bc", " d ", "e"});
   CHECK(lines.at(1).byte == 10);
+  std::filesystem::copy(folder.path() / "1", folder.path() / "1.jsonl");
+  const std::vector<Location> file{folder.path() / "1.jsonl"};
+  RawDocuments documents(file, {}, {});
+  for (std::int64_t line = 0; line < 3; ++line) {
+    const auto document = documents.next();
+    REQUIRE(document);
+    CHECK(document->text == lines.at(line).text);
+    CHECK(document->place == DocumentPlace{0, static_cast<std::int64_t>(lines.at(line).byte)});
+  }
+  CHECK_FALSE(documents.next());
   CHECK(lines.at(3).file == folder.path() / "4");
   CHECK_THROWS_WITH(lines.at(4), ContainsSubstring("sample 4 does not exist among 4"));
   CHECK_THAT(content_of(lines), ContainsSubstring("4 lines in 4 files"));

@@ -55,7 +55,7 @@ TEST_CASE("lists, folders and names with braces") {
   write("b/1.json", "");
   write("{0..2}.tar", "");
   write("list.txt", "# shards\n\n b/{1..2}.tar  # of b\r\n@more.txt\nhttp://host/x.tar");
-  write("more.txt", "/c.tar\n");
+  write("more.txt", "\xef\xbb\xbf/c.tar\r\n");
   write("empty.txt", "# nothing\n");
   write("circle.txt", "@circle.txt\n");
   const std::string base = folder.path().string();

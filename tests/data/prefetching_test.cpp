@@ -42,7 +42,7 @@ struct Counting {
 
 }  // namespace
 
-TEST_CASE("batches that are read ahead come in order, also after jumps") {
+TEST_CASE("batches that are prefetched come in order, also after jumps") {
   for (const int threads : {0, 1, 3}) {
     const Prefetching loader(Counting(), {.threads = threads, .batches = 4});
     for (const std::int64_t first : {0, 1, 50, 49, 7}) {
@@ -57,7 +57,7 @@ TEST_CASE("batches that are read ahead come in order, also after jumps") {
   }
 }
 
-TEST_CASE("no more batches are read ahead than the bounds allow") {
+TEST_CASE("no more batches are prefetched than the bounds allow") {
   const Counting counting;
   const Prefetching few(counting, {.threads = 8, .batches = 2});
   for (std::int64_t step = 0; step < 5; ++step) few.load(step, 0), few.load(step, 1), few.load(step, 2);
@@ -81,7 +81,7 @@ TEST_CASE("what a loader throws is thrown for its batch alone") {
   CHECK(loader.load(1001, 0).number == 3003);
 }
 
-TEST_CASE("options of reading ahead are checked") {
+TEST_CASE("options of prefetching are checked") {
   CHECK_THROWS_AS(Prefetching(Counting(), {.threads = -1}), Error);
   CHECK_THROWS_AS(Prefetching(Counting(), {.batches = 0}), Error);
   CHECK_THROWS_AS(Prefetching(Counting(), {.bytes = -1}), Error);

@@ -249,6 +249,9 @@ TEST_CASE("a sample of another file system is one request") {
   const int before = system->requests();
   for (const std::int64_t index : {39, 0, 7}) CHECK(shards.at(index).at("cls").text() == std::to_string(index));
   CHECK(system->requests() == before + 3);
+  const TarShards changing({remote});
+  system->version = "another";
+  CHECK_THROWS_WITH(changing.at(0), ContainsSubstring("not the one that was looked through") && ContainsSubstring("version"));
 }
 
 TEST_CASE("samples outlive their archives, and any number of threads reads them") {

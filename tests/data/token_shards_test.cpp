@@ -1,5 +1,10 @@
 #include "trireme/data/shards/token_shards.hpp"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -8,12 +13,15 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "data/counted_file_system.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/log.hpp"
 #include "trireme/data/documents/packed_rows.hpp"
 #include "trireme/data/loaders/loader.hpp"
 #include "trireme/data/sources/joined.hpp"
 #include "trireme/data/text/text_batch.hpp"
+#include "trireme/files/cached_file_system.hpp"
 
 using namespace trireme;
 using namespace trireme::data;
@@ -35,6 +43,24 @@ TensorRef tensor(const std::string& name, const auto& values) {
   using T = typename std::remove_cvref_t<decltype(values)>::value_type;
   return {.name = name, .dtype = dtype_of<T>, .shape = {std::ssize(values)}, .data = values.data()};
 }
+
+// The process may open so many more files.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t count) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = ::open("/dev/null", O_RDONLY);
+    ::close(next);
+    const rlimit few{.rlim_cur = static_cast<rlim_t>(next) + count, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit before_{};
+};
 
 }  // namespace
 
@@ -114,6 +140,62 @@ TEST_CASE("files that are no token shards are refused, and broken ones where the
   CHECK_THROWS_AS(write_token_shard(file, written, good, {}, 10), Error);
   CHECK_THROWS_AS(write_token_shard(file, written, two, sources, 10), Error);
   CHECK_THROWS_AS(write_token_shard(file, written, two, {}, 5), Error);
+}
+
+TEST_CASE("shards hold no descriptor, on the disk and in a cache") {
+  const tests::TemporaryFolder folder;
+  const auto counted = std::make_shared<tests::CountedFileSystem>();
+  counted->version = "1";
+  add_file_system("cached-tokens", cached_file_system(counted, {.folder = folder.path() / "cache"}));
+  std::vector<Location> near, far;
+  for (std::int32_t number = 0; number < 60; ++number) {
+    near.push_back(shard_of(folder, fmt::format("{}", number), {2, 1}, 10 * number));
+    far.emplace_back("cached-tokens:" + near.back().string());
+  }
+  const FewDescriptors few(24);
+  for (const auto& files : {near, far}) {
+    const TokenShards shards(files);
+    const auto read_all = [&] {
+      for (std::int64_t document = 0; document < shards.size(); ++document) {
+        const auto number = static_cast<std::int32_t>(document / 2);
+        CHECK(shards.at(document).front() == 10 * number + (document % 2 == 0 ? 0 : 2));
+        CHECK(shards.source_of(document) == 3);
+      }
+    };
+    read_all();
+    const int requests = counted->requests();
+    read_all();
+    CHECK(counted->requests() == requests);
+  }
+}
+
+TEST_CASE("the content of shards elsewhere is known by their digests, or by what their server says") {
+  const tests::TemporaryFolder folder;
+  const auto counted = std::make_shared<tests::CountedFileSystem>();
+  add_file_system("counted-content", counted);
+  const Location digested = shard_of(folder, "a", {3, 1, 5}), foreign = folder.path() / "b";
+  const std::vector<std::uint16_t> tokens{1, 2, 3};
+  const std::vector<std::int64_t> ends{1, 3};
+  write_safetensors(foreign, std::vector{tensor("tokens", tokens), tensor("document_ends", ends)},
+                    {{"format", "trireme.tokens"}});
+  const auto far = [](const Location& file) { return Location("counted-content:" + file.string()); };
+  CHECK(TokenShards({far(digested)}).content() == TokenShards({digested}).content());
+  const auto content_of_version = [&](const std::string& version) {
+    counted->version = version;
+    const TokenShards shards({far(foreign)});
+    const int before = counted->requests();
+    const std::string content = shards.content();
+    CHECK((counted->requests() > before) == version.empty());
+    return content;
+  };
+  const std::string one = content_of_version("1");
+  CHECK_THAT(one, ContainsSubstring("versions of 1 of them"));
+  CHECK(content_of_version("1") == one);
+  CHECK(content_of_version("2") != one);
+  const Severity before = log_level();
+  set_log_level(Severity::error);  // that a file is read is worth a line
+  CHECK(content_of_version("") != one);
+  set_log_level(before);
 }
 
 TEST_CASE("packed rows hold every token of every document once") {

@@ -167,6 +167,7 @@ TEST_CASE("the files that were not opened for the longest time make room") {
   CHECK(read("large"));
   CHECK(kept_in(folder).size() == 3);
   CHECK(std::filesystem::file_size(of_another) == 4'000'000);
+  CHECK_FALSE(files->open("far:/large")->maps_from_disk());  // it is read by ranges, and need not fit into memory
 }
 
 TEST_CASE("a process that is killed while it fetches leaves nothing that is taken for the file") {

@@ -1,9 +1,12 @@
 // Files of web servers and of HDFS, from servers in this process that fail on purpose.
 
+#include <fmt/format.h>
+
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <functional>
 #include <random>
 #include <string>
 #include <thread>
@@ -15,8 +18,12 @@
 #include "files/remote/answer_head.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/data/shards/token_shards.hpp"
+#include "trireme/data/tables/npy_rows.hpp"
+#include "trireme/data/tables/read_npy.hpp"
 #include "trireme/files/file_system.hpp"
 #include "trireme/files/remote/remote_file_systems.hpp"
+#include "trireme/files/safetensors.hpp"
 
 using namespace trireme;
 using test::Fault;
@@ -255,6 +262,66 @@ TEST_CASE("servers that know no ranges or no HEAD, and those that lead elsewhere
   CHECK(refusal_by([&] { files->open(server.address() + "/secret"); }).fields().error_number == EACCES);
 }
 
+TEST_CASE("sizes that a server invents are errors that name the file") {
+  // Each file is a token shard of which all bytes are there that the server speaks of: one document of so many tokens.
+  const auto tokens_in = [](std::uint64_t size) { return (size - 1024) / 2; };
+  HttpServer server([&](const ServedRequest& request) -> ServedAnswer {
+    const std::uint64_t size = std::stoull(request.path.substr(1));
+    ServedAnswer answer{.headers = {{"ETag", "\"one\""}, {"Content-Length", std::to_string(size)}}};
+    if (request.method == "HEAD") return answer;
+    const std::uint64_t tokens = tokens_in(size), length = 1024 - 16;
+    std::string head = fmt::format(
+        R"({{"__metadata__":{{"format":"trireme.tokens"}},"document_ends":{{"dtype":"I64","shape":[1],"data_offsets":[0,8]}},)"
+        R"("tokens":{{"dtype":"U16","shape":[{}],"data_offsets":[8,{}]}}}})",
+        tokens, 8 + 2 * tokens);
+    head.resize(length, ' ');
+    head =
+        std::string(reinterpret_cast<const char*>(&length), 8) + head + std::string(reinterpret_cast<const char*>(&tokens), 8);
+    if (request.path.ends_with(".npy")) {  // one row of so many numbers
+      head = fmt::format("{{'descr': '<f4', 'fortran_order': False, 'shape': (1, {}), }}", tokens / 2);
+      head.resize(1024 - 10, ' ');
+      head = std::string("\x93NUMPY\1\0\xf6\3", 10) + head;
+    }
+    const std::string range = request.header("range");
+    const std::uint64_t begin = std::stoull(range.substr(6)), last = std::stoull(range.substr(range.find('-') + 1));
+    for (std::uint64_t at = begin; at <= last; ++at) answer.body += at < head.size() ? head[at] : '\0';
+    answer.headers["Content-Length"] = std::to_string(answer.body.size());
+    answer.headers["Content-Range"] = fmt::format("bytes {}-{}/{}", begin, last, size);
+    answer.status = 206;
+    return answer;
+  });
+  for (const std::uint64_t size : {UINT64_MAX, std::uint64_t{1} << 62}) {
+    const std::string location = fmt::format("{}/{}", server.address(), size);
+    const Error refused = refusal_by([&] { open_file(location); });
+    CHECK(refused.code() == ErrorCode::corrupt_file);
+    CHECK(refused.fields().path == location);
+  }
+  const std::uint64_t size = std::uint64_t{1} << 58;
+  const std::string location = fmt::format("{}/{}", server.address(), size);
+  const data::TokenShards shards({location});
+  CHECK(shards.num_tokens() == static_cast<std::int64_t>(tokens_in(size)));
+  std::vector<std::int32_t> some(3);
+  shards.read(0, 1000, some);
+#ifndef __SANITIZE_ADDRESS__  // which ends the process where there is no memory
+  const auto refuses = [&](const auto& action) {
+    const Error refused = refusal_by(action);
+    CHECK(refused.code() == ErrorCode::out_of_memory);
+    CHECK(refused.fields().path == location);
+  };
+  const std::string array = location + ".npy";
+  for (const auto& read :
+       {std::function([&] { data::read_npy<float>(array); }), std::function([&] { data::NpyRows<float>(array).at(0); })}) {
+    const Error refused = refusal_by(read);
+    CHECK(refused.code() == ErrorCode::out_of_memory);
+    CHECK(refused.fields().path == array);
+  }
+  refuses([&] { open_file(location)->map(); });
+  refuses([&] { shards.at(0); });
+  refuses([&] { SafetensorsFile(location).read_bytes("tokens"); });
+  refuses([&] { SafetensorsFile(location).read_values<std::uint16_t>("tokens"); });
+#endif
+}
+
 TEST_CASE("a server that stalls or is not there has a deadline, and is named") {
   Served served{.content = random_text(1000)};
   RemoteOptions options = quick();
@@ -291,6 +358,9 @@ TEST_CASE("files of HDFS are listed and read at offsets, by way of its data node
     user = request.parameter("user.name");
     const std::string operation = request.parameter("op"), path = test::decoded_url(request.path);
     if (path == "/webhdfs/v1/broken") return {.body = "<html>"};
+    if (path == "/webhdfs/v1/negative") {
+      return {.body = R"({"FileStatus":{"type":"FILE","length":-1,"modificationTime":5}})"};
+    }
     if (path == "/webhdfs/v1/secret") {
       return {.status = 403, .body = R"({"RemoteException":{"exception":"AccessControlException","message":"not you"}})"};
     }
@@ -325,6 +395,7 @@ TEST_CASE("files of HDFS are listed and read at offsets, by way of its data node
   CHECK(refusal_by([&] { files->open(folder / "none"); }).fields().error_number == ENOENT);
   CHECK_THAT(refusal_by([&] { files->open(folder.parent() / "secret"); }).what(), ContainsSubstring("not you"));
   CHECK(refusal_by([&] { files->open(folder.parent() / "broken"); }).code() == ErrorCode::corrupt_file);
+  CHECK_THAT(refusal_by([&] { files->open(folder.parent() / "negative"); }).what(), ContainsSubstring("length is no number"));
   CHECK(refusal_by([&] { files->create(folder / "c"); }).fields().error_number == EROFS);
   unsetenv("HADOOP_USER_NAME");
 }

@@ -6,9 +6,12 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <stdexcept>
+#include <utility>
 
 #include "comm/tcp/frame_rules.hpp"
+#include "data/documents/raw_documents.hpp"
 #include "data/images/decode_picture.hpp"
 #include "data/npz_files.hpp"
 #include "data/tar_files.hpp"
@@ -19,6 +22,7 @@
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/log.hpp"
+#include "trireme/data/documents/token_mixture.hpp"
 #include "trireme/data/images/cifar10.hpp"
 #include "trireme/data/images/mnist.hpp"
 #include "trireme/data/shards/json_lines.hpp"
@@ -29,6 +33,7 @@
 #include "trireme/data/tables/read_npy.hpp"
 #include "trireme/data/text/token_dataset.hpp"
 #include "trireme/data/text/vocabulary.hpp"
+#include "trireme/files/cached_file_system.hpp"
 #include "trireme/files/crc32c.hpp"
 #include "trireme/files/run_status.hpp"
 #include "trireme/files/safetensors.hpp"
@@ -360,25 +365,80 @@ std::vector<std::string> archive_index_seeds() {
   return {open_file(folder.path() / "x.tar.index")->content()};
 }
 
-void read_lines(Bytes bytes) {
-  answer([&] {
-    const MemoryFile content(bytes);
-    const data::JsonLines lines({content.path()});
-    std::size_t total = 0;
-    for (std::int64_t index = 0; index < lines.size(); ++index) {
-      const data::TextLine line = lines.at(index);
-      check(!line.text.empty() && line.text.find('\n') == line.text.npos, "a line is none");
-      total += line.text.size();
-      answer([&] { data::text_of(line, "text"); });
-    }
-    check(total <= bytes.size(), "lines are longer than their file");
-  });
-}
-
 std::vector<std::string> line_seeds() {
   std::string lines = "\xef\xbb\xbf{\"text\": \"a\\n\"}\r\n\n";
   for (int line = 0; line < 20; ++line) lines += fmt::format("{{\"text\": \"{}\"}}\n", line);
   return {lines, "\n \n\r\n", "{\"text\": [1]}\n{"};
+}
+
+// Of the same file as documents, and how many bytes they have.
+std::size_t read_same_lines(const data::JsonLines& lines) {
+  data::RawDocuments documents(lines.files(), {}, {});
+  std::size_t total = 0;
+  for (std::int64_t index = 0; index < lines.size(); ++index) {
+    const data::TextLine line = lines.at(index);
+    const auto document = documents.next();
+    check(document && document->text == line.text && std::cmp_equal(document->place.byte, line.byte), "lines differ");
+    check(!line.text.empty() && line.text.find('\n') == line.text.npos, "a line is none");
+    total += line.text.size();
+    answer([&] { data::text_of(line, "text"); });
+  }
+  check(!documents.next(), "there are more documents than lines");
+  return total;
+}
+
+void read_lines(Bytes bytes) {
+  static const tests::TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "x.jsonl";
+  tests::write_text(path, text_of(bytes));
+  answer([&] { check(read_same_lines(data::JsonLines({path})) <= bytes.size(), "lines are longer than their file"); });
+}
+
+// The index of lines that stay.
+void read_line_index(Bytes bytes) {
+  static const tests::TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "x.jsonl";
+  if (!std::filesystem::exists(path)) tests::write_text(path, line_seeds().front());
+  tests::write_text(path.native() + ".index", text_of(bytes));
+  set_log_level(Severity::error);  // an index that is not used is worth a line
+  answer([&] {
+    const data::JsonLines lines({path});
+    for (std::int64_t index = 0; index < std::min<std::int64_t>(lines.size(), 100); ++index) {
+      answer([&] { check(!lines.at(index).text.empty(), "a line is none"); });
+    }
+  });
+}
+
+std::vector<std::string> line_index_seeds() {
+  const tests::TemporaryFolder folder;
+  tests::write_text(folder.path() / "x.jsonl", line_seeds().front());
+  data::JsonLines({folder.path() / "x.jsonl"}).write_index();
+  return {open_file(folder.path() / "x.jsonl.index")->content()};
+}
+
+// Of shards in the same folder, by name.
+void read_mixture(Bytes bytes) {
+  const std::string_view text = text_of(bytes);
+  if (text.find('/') != text.npos || text.find("..") != text.npos) return;
+  static const tests::TemporaryFolder folder;
+  for (const char* name : {"a", "b"}) {
+    const std::filesystem::path shard = folder.path() / name;
+    if (!std::filesystem::exists(shard)) tests::write_text(shard, token_shard_seeds().front());
+  }
+  tests::write_text(folder.path() / "mixture.json", text);
+  answer([&] {
+    const auto mixture = data::open_token_mixture((folder.path() / "mixture.json").string(), {.length = 4});
+    check(!mixture.weights.empty() && std::ssize(mixture.names) == std::ssize(mixture.rows.parts()),
+          "parts without weights or names");
+    for (const auto& weights : mixture.weights) {
+      check(std::ssize(weights.weights) == std::ssize(mixture.rows.parts()), "a part has no weight");
+    }
+  });
+}
+
+std::vector<std::string> mixture_seeds() {
+  return {R"({"parts":[{"name":"one","data":"a","weight":0.25},{"data":"b","weight":3}],"weights_from_step":{"7":[1,0]}})",
+          R"({"parts":[{"data":"b","weight":1e-3}]})"};
 }
 
 std::string from_hexadecimal(std::string_view digits) {
@@ -451,6 +511,55 @@ std::vector<std::string> frame_seeds() {
           text_of({.kind = comm::FrameKind::failure, .rank = 1}, "boom") + text_of({.kind = comm::FrameKind::farewell}, "")};
 }
 
+// One file far away.
+class FarFileSystem final : public FileSystem {
+ public:
+  static constexpr std::string_view text = "the bytes of a file that a cache keeps";
+
+  std::unique_ptr<InputFile> open(const Location&) const override { return std::make_unique<Far>(); }
+  std::unique_ptr<OutputFile> create(const Location&) override { return nullptr; }
+  void create_folder(const Location&) override {}
+  void rename(const Location&, const Location&) override {}
+  void sync_folder(const Location&) override {}
+  void remove_all(const Location&) override {}
+  FileKind kind_of(const Location&) const override { return FileKind::file; }
+  std::vector<FolderEntry> entries_of(const Location&) const override { return {}; }
+
+ private:
+  struct Far final : InputFile {
+    std::uint64_t size() const override { return text.size(); }
+    std::string version() const override { return "1"; }
+    void read_at(std::span<std::byte> into, std::uint64_t offset) const override {
+      std::memcpy(into.data(), text.data() + offset, into.size());
+    }
+  };
+};
+
+std::string far_content(const std::filesystem::path& folder) {
+  return cached_file_system(std::make_shared<FarFileSystem>(), {.folder = folder})->open("far:/x")->content();
+}
+
+std::filesystem::path kept_below(const std::filesystem::path& folder) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() == ".cached") return entry.path();
+  }
+  throw std::logic_error("nothing is kept");
+}
+
+// What a cache finds in its folder.
+void read_cached_file(Bytes bytes) {
+  static const tests::TemporaryFolder folder;
+  static const std::filesystem::path kept = (far_content(folder.path()), kept_below(folder.path()));
+  tests::write_text(kept, text_of(bytes));
+  check(far_content(folder.path()) == FarFileSystem::text, "a damaged file is taken for the one that was kept");
+}
+
+std::vector<std::string> cached_file_seeds() {
+  const tests::TemporaryFolder folder;
+  far_content(folder.path());
+  return {open_file(kept_below(folder.path()))->content()};
+}
+
 constexpr std::array parsers_of_data{Parser{"safetensors", read_tensors, safetensors_seeds},
                                      Parser{"token_shard", read_token_shard, token_shard_seeds},
                                      Parser{"manifest", read_manifest, manifest_seeds},
@@ -466,6 +575,9 @@ constexpr std::array parsers_of_data{Parser{"safetensors", read_tensors, safeten
                                      Parser{"archive", read_archive, archive_seeds},
                                      Parser{"archive_index", read_archive_index, archive_index_seeds},
                                      Parser{"lines", read_lines, line_seeds},
+                                     Parser{"line_index", read_line_index, line_index_seeds},
+                                     Parser{"mixture", read_mixture, mixture_seeds},
+                                     Parser{"cached_file", read_cached_file, cached_file_seeds},
                                      Parser{"frames", read_frames, frame_seeds}};
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "files/remote/answer_head.hpp"
+#include "files/remote/hdfs_status.hpp"
 #include "files/remote/s3_xml.hpp"
 #include "fuzz/inputs.hpp"
 
@@ -67,8 +68,23 @@ std::vector<std::string> answer_seeds() {
       "<CopyPartResult><ETag>&quot;a&quot;</ETag></CopyPartResult>"};
 }
 
+void read_hdfs_answers(Bytes bytes) {
+  const std::string_view text = text_of(bytes);
+  const Location location("webhdfs://host:1/name");
+  remote::parse_hdfs_refusal(text);
+  answer([&] { check(remote::parse_hdfs_status(text, location).length <= std::uint64_t{1} << 60, "a file is too large"); });
+  answer([&] { check(remote::parse_hdfs_listing(text, location).size() <= text.size(), "more entries than bytes"); });
+}
+
+std::vector<std::string> hdfs_answer_seeds() {
+  const std::string entry = R"({"type":"FILE","pathSuffix":"a","length":3000,"modificationTime":-5,"fileId":7,"owner":null})";
+  return {R"({"FileStatus":)" + entry + "}", R"({"FileStatuses":{"FileStatus":[)" + entry + "," + entry + "]}}",
+          R"({"RemoteException":{"exception":"AccessControlException","message":"not you"}})"};
+}
+
 constexpr std::array parsers_of_answers{Parser{"answer_heads", read_heads, head_seeds},
-                                        Parser{"s3_answers", read_answers, answer_seeds}};
+                                        Parser{"s3_answers", read_answers, answer_seeds},
+                                        Parser{"hdfs_answers", read_hdfs_answers, hdfs_answer_seeds}};
 
 }  // namespace
 

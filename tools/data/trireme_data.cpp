@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "commands.hpp"
 #include "launched_program.hpp"
 #include "trireme/data/shards/cut_shards.hpp"
@@ -14,18 +16,34 @@ namespace {
 constexpr const char* about_pattern = "token shards: files, train-{000..099}.safetensors, @list.txt, folders";
 constexpr const char* about_output = "beginning of the files' names: PREFIX-00000.safetensors and so on";
 constexpr const char* about_shard_tokens = "tokens of a shard at most";
+constexpr const char* about_workers = "threads; 0: all cores of this rank";
 
-int cut(const std::vector<std::string>& patterns, const std::string& output, const data::CutOptions& options) {
-  const data::TokenShards shards = data_program::open_shards(patterns);
-  const std::int64_t written = data::cut_shards(shards, output, options);
-  fmt::print("{} shards of {} documents, {} tokens\n", written, shards.size(), shards.num_tokens());
+data::TokenShards open_on_all(const std::vector<std::string>& patterns, const Group& world) {
+  std::optional<data::TokenShards> shards;
+  const auto open = [&] { shards = data_program::open_shards(patterns); };
+  world.agree(open, "open the shards");
+  return *std::move(shards);
+}
+
+void tell_found(std::int64_t shards) { shards > 0 ? fmt::print("; {} shards were there already\n", shards) : fmt::print("\n"); }
+
+int cut(const std::vector<std::string>& patterns, const std::string& output, const data::CutOptions& options,
+        const Group& world) {
+  const data::TokenShards shards = open_on_all(patterns, world);
+  const data::CutReport report = data::cut_shards(shards, output, options, &world);
+  if (world.rank() != 0) return 0;
+  fmt::print("{} shards of {} documents, {} tokens", report.shards, shards.size(), shards.num_tokens());
+  tell_found(report.shards_found);
   return 0;
 }
 
-int split(const std::vector<std::string>& patterns, const std::string& output, const data::SplitShardsOptions& options) {
-  const data::SplitShardsReport report = data::split_shards(data_program::open_shards(patterns), output, options);
-  fmt::print("{}-training: {} documents, {} tokens\n{}-held-out: {} documents, {} tokens\n", output, report.training_documents,
+int split(const std::vector<std::string>& patterns, const std::string& output, const data::SplitShardsOptions& options,
+          const Group& world) {
+  const data::SplitShardsReport report = data::split_shards(open_on_all(patterns, world), output, options, &world);
+  if (world.rank() != 0) return 0;
+  fmt::print("{}-training: {} documents, {} tokens\n{}-held-out: {} documents, {} tokens", output, report.training_documents,
              report.training_tokens, output, report.held_out_documents, report.held_out_tokens);
+  tell_found(report.shards_found);
   return 0;
 }
 
@@ -68,7 +86,7 @@ int main(int argc, char** argv) {
                      "document_sources number the files; not given: the INPUTs");
   tokenize->add_flag("--skip-broken", tokenizing.options.skip_broken,
                      "counts broken documents; not given: the first one is an error");
-  add_number(*tokenize, "--workers", tokenizing.options.workers, "threads; 0: all cores of this rank")->check(at_least(0));
+  add_number(*tokenize, "--workers", tokenizing.options.workers, about_workers)->check(at_least(0));
 
   CLI::App* verify = app.add_subcommand("verify", "reads all of the shards; exit code 1 and a line for each faulty file");
   verify->add_option("PATTERN", patterns, about_pattern)->required();
@@ -86,18 +104,21 @@ int main(int argc, char** argv) {
   add_number(*stats, "--length", counting.length, "of rows: tells how many they are, and their padding")->check(at_least(1));
   stats->add_flag("--json", counting.json, "a line of JSON");
 
-  CLI::App* splitter = app.add_subcommand("split", "into PREFIX-training and PREFIX-held-out, by the content of each document");
+  CLI::App* splitter = app.add_subcommand(
+      "split", "into PREFIX-training and PREFIX-held-out, by the content of each document; mpirun shares the work");
   splitter->add_option("PATTERN", patterns, about_pattern)->required();
   splitter->add_option("--output", output, about_output)->required()->type_name("PREFIX");
   add_number(*splitter, "--fraction", splitting.fraction, "of the documents that are held out")->check(between(0, 1));
   add_number(*splitter, "--seed", splitting.seed, "decides which");
   add_number(*splitter, "--shard-tokens", splitting.shard_tokens, about_shard_tokens)->check(at_least(1));
+  add_number(*splitter, "--workers", splitting.workers, about_workers)->check(at_least(0));
 
-  CLI::App* shard = app.add_subcommand("shard", "cuts shards anew");
+  CLI::App* shard = app.add_subcommand("shard", "cuts shards anew; mpirun shares the work");
   shard->add_option("PATTERN", patterns, about_pattern)->required();
   shard->add_option("--output", output, about_output)->required()->type_name("PREFIX");
   add_number(*shard, "--shard-tokens", cutting.shard_tokens, about_shard_tokens)->check(at_least(1));
   add_number(*shard, "--shuffle", cutting.shuffle_seed, "a seed: documents come in a random order");
+  add_number(*shard, "--workers", cutting.workers, about_workers)->check(at_least(0));
 
   CLI::App* ids = app.add_subcommand("ids", "the documents of a step's samples, a line of JSON each, of a run on token shards");
   ids->add_option("RUN", asking.run, "directory of checkpoints, or one of its folders")->required();
@@ -109,12 +130,12 @@ int main(int argc, char** argv) {
       app, argc, argv, [] { return BackendKind::mpi; },
       [&](const Group& world) {
         if (*tokenize) return data_program::tokenize(tokenizing, world);
+        if (*splitter) return split(patterns, output, splitting, world);
+        if (*shard) return cut(patterns, output, cutting, world);
         if (world.rank() != 0) return 0;
         if (*verify) return data_program::verify(patterns, vocabulary);
         if (*indexer) return data_program::index(patterns);
         if (*stats) return data_program::statistics(counting);
-        if (*splitter) return split(patterns, output, splitting);
-        if (*shard) return cut(patterns, output, cutting);
         return data_program::ids(asking);
       });
 }

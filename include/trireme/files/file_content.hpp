@@ -26,4 +26,8 @@ std::uint64_t number_of_file(const Location& location, const std::string& name,
 // names the file or folder that can't be read.
 std::string content_at(const Location& location);
 
+// The same of a file without reading it where it lies elsewhere and its server states a version, such as an ETag: the file's
+// size and this version. A server without versions is logged: there the file is read.
+std::string content_or_version_at(const Location& file);
+
 }  // namespace trireme

@@ -33,11 +33,15 @@ class InputFile {
   // Null for an empty file.
   virtual std::shared_ptr<const std::byte> map() const;
 
-  // Whether map() reads from the disk when the memory is touched, so that a large file need not fit into memory.
+  // Whether map() reads from the disk when the memory is touched, so that a large file need not fit into memory. A cache
+  // fetches the file first.
   virtual bool maps_from_disk() const { return false; }
 
   // A text that changes whenever the content changes, such as an ETag. Empty: unknown.
   virtual std::string version() const { return {}; }
+
+  // For errors: where it was opened. Empty: unknown.
+  virtual Location location() const { return {}; }
 
   std::string content() const;  // the whole file
 };

@@ -14,6 +14,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/core/tensor_ref.hpp"
+#include "trireme/files/file_memory.hpp"
 #include "trireme/files/file_system.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -36,6 +37,7 @@ struct SafetensorsEntry {
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const Location& location);
+  SafetensorsFile(std::shared_ptr<const InputFile> file, const Location& location);  // that is open
 
   const Location& path() const noexcept { return path_; }
   std::span<const SafetensorsEntry> tensors() const noexcept { return tensors_; }  // sorted by name
@@ -56,14 +58,14 @@ class SafetensorsFile {
   std::vector<T> read_values(std::string_view name) const {
     const SafetensorsEntry& entry = at(name);
     check_dtype(entry, dtype_of<T>);
-    std::vector<T> values(entry.bytes() / sizeof(T));
+    std::vector<T> values = elements_for<T>(entry.bytes() / sizeof(T), path_);
     read(name, std::as_writable_bytes(std::span(values)));
     return values;
   }
 
  private:
   Location path_;
-  std::unique_ptr<InputFile> file_;
+  std::shared_ptr<const InputFile> file_;
   std::vector<SafetensorsEntry> tensors_;
   SafetensorsMetadata metadata_;
 };

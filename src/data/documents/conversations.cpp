@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "data/sources/files_below.hpp"
+#include "data/sources/lines.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/data/text/text.hpp"
 #include "trireme/data/text/text_batch.hpp"
@@ -128,13 +129,9 @@ Conversation conversation_of(std::string_view text, Conversation at) {
 
 void read_lines(const Location& path, std::vector<Conversation>& into) {
   const std::string content = read_text(path);
-  std::string_view rest = content;
-  if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);  // byte order mark
-  for (std::int64_t line = 1; !rest.empty(); ++line) {
-    const std::string_view text = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), text.size() + 1));
-    if (text.find_first_not_of(" \t\r") == text.npos) continue;
-    into.push_back(conversation_of(text, {.messages = {}, .file = path.string(), .line = line}));
+  LineScanner lines(content, 0);
+  while (const auto line = lines.next()) {
+    into.push_back(conversation_of(line->text, {.messages = {}, .file = path.string(), .line = line->number}));
   }
 }
 

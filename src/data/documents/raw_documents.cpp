@@ -6,13 +6,9 @@
 #include <array>
 #include <string_view>
 
+#include "data/sources/lines.hpp"
+
 namespace trireme::data {
-namespace {
-
-constexpr std::string_view utf8_mark = "\xef\xbb\xbf";
-
-}  // namespace
-
 bool has_json_lines(const Location& file) {
   std::string_view name = file.string();
   if (name.ends_with(".gz")) name.remove_suffix(3);
@@ -22,29 +18,14 @@ bool has_json_lines(const Location& file) {
 
 std::string words_of(const DocumentPlace& place, const Location& file) {
   if (!has_json_lines(file)) return fmt::format("byte {}", place.byte);
-  ByteStream stream(file, 0);
-  std::int64_t lines = 1, left = place.byte;
-  for (std::string piece; left > 0 && stream.read(piece); piece.clear()) {
-    const auto count = std::min<std::int64_t>(left, std::ssize(piece));
-    lines += std::count(piece.begin(), piece.begin() + count, '\n');
-    left -= count;
-  }
-  return fmt::format("line {}", lines);
+  return fmt::format("line {}", line_number_at(file, static_cast<std::uint64_t>(place.byte)));
 }
 
 std::optional<RawDocument> RawDocuments::next() {
   for (; place_.file < std::ssize(files_); place_ = {place_.file + 1, 0}) {
     const Location& file = files_[static_cast<std::size_t>(place_.file)];
     if (!stream_) stream_ = std::make_unique<ByteStream>(file, place_.byte);
-    const bool has_lines = has_json_lines(file);
-    for (;;) {
-      const DocumentPlace begin = place_;
-      std::optional<std::string> text = next_of_file();
-      if (!text) break;
-      if (begin.byte == 0 && text->starts_with(utf8_mark)) text->erase(0, utf8_mark.size());
-      if (has_lines && text->find_first_not_of(" \t\r") == text->npos) continue;
-      return RawDocument{.text = *std::move(text), .place = begin, .next = place_};
-    }
+    if (auto document = has_json_lines(file) ? next_line() : next_text()) return document;
     stream_.reset();
     read_.clear();
     used_ = 0;
@@ -52,26 +33,45 @@ std::optional<RawDocument> RawDocuments::next() {
   return std::nullopt;
 }
 
-// Up to the next separator, which goes with it. Nothing: the file has ended.
-std::optional<std::string> RawDocuments::next_of_file() {
-  const Location& file = files_[static_cast<std::size_t>(place_.file)];
-  const std::string_view separator = has_json_lines(file) ? std::string_view("\n") : std::string_view(separator_);
-  const auto take = [&](std::size_t count, std::size_t separated) {
-    std::string text = read_.substr(used_, count);
-    used_ += count + separated;
-    place_.byte += static_cast<std::int64_t>(count + separated);
-    return text;
-  };
-  for (std::size_t looked = used_;;) {
-    const std::size_t at = separator.empty() ? std::string::npos : read_.find(separator, looked);
-    if (at != std::string::npos) return take(at - used_, separator.size());
-    read_.erase(0, used_);  // the file is read on: what was given out goes
-    used_ = 0;
-    looked = read_.size() < separator.size() ? 0 : read_.size() - separator.size() + 1;
-    if (separator.empty()) looked = read_.size();
-    if (stream_->read(read_)) continue;
-    return read_.empty() ? std::nullopt : std::optional(take(read_.size(), 0));
+std::optional<RawDocument> RawDocuments::next_line() {
+  for (bool goes_on = true;; goes_on = read_on()) {
+    LineScanner lines(std::string_view(read_).substr(used_), static_cast<std::uint64_t>(place_.byte), goes_on);
+    const auto line = lines.next();
+    pass(lines.position() - static_cast<std::uint64_t>(place_.byte));
+    if (line) {
+      return RawDocument{
+          .text = std::string(line->text), .place = {place_.file, static_cast<std::int64_t>(line->byte)}, .next = place_};
+    }
+    if (!goes_on) return std::nullopt;
   }
+}
+
+std::optional<RawDocument> RawDocuments::next_text() {
+  for (bool goes_on = true;; goes_on = read_on()) {
+    const std::size_t end = separator_.empty() ? std::string::npos : read_.find(separator_, used_);
+    if (end == std::string::npos && goes_on) continue;
+    if (used_ == read_.size()) return std::nullopt;
+    RawDocument document{
+        .text = read_.substr(used_, end == std::string::npos ? end : end - used_), .place = place_, .next = {}};
+    pass(document.text.size() + (end == std::string::npos ? 0 : separator_.size()));
+    document.next = place_;
+    if (document.place.byte == 0 && document.text.starts_with(utf8_mark)) document.text.erase(0, utf8_mark.size());
+    return document;
+  }
+}
+
+void RawDocuments::pass(std::uint64_t bytes) {
+  used_ += bytes;
+  place_.byte += static_cast<std::int64_t>(bytes);
+}
+
+// As much again as is left: a long document is looked through a few times alone.
+bool RawDocuments::read_on() {
+  read_.erase(0, used_);
+  used_ = 0;
+  const std::size_t before = read_.size();
+  while (read_.size() <= 2 * before && stream_->read(read_)) continue;
+  return read_.size() > before;
 }
 
 }  // namespace trireme::data

@@ -41,7 +41,12 @@ class RawDocuments {
   std::optional<RawDocument> next();
 
  private:
-  std::optional<std::string> next_of_file();
+  // Of the file at place_; nothing: it has ended.
+  std::optional<RawDocument> next_line();
+  std::optional<RawDocument> next_text();  // up to the next separator, which goes with it
+
+  void pass(std::uint64_t bytes);
+  bool read_on();  // false: the file has ended
 
   std::span<const Location> files_;
   std::string separator_;

@@ -5,16 +5,16 @@
 
 #include <array>
 #include <future>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "data/documents/tokenized_shards.hpp"
+#include "data/sources/lines.hpp"
+#include "data/sources/together.hpp"
 #include "data/text/require_text.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/data/sources/dataset.hpp"
-#include "trireme/files/json_fault.hpp"
 
 namespace trireme::data {
 namespace {
@@ -29,15 +29,6 @@ struct Tokenized {
   bool is_broken = false;
 };
 
-std::string text_of_line(const std::string& line, const std::string& field) {
-  nlohmann::json object = nlohmann::json::parse(line, nullptr, false);
-  require(object.is_object(), "this is no JSON object{}", why_no_json(line));
-  const auto found = object.find(field);
-  require(found != object.end(), "there is no \"{}\"", field);
-  require(found->is_string(), "\"{}\" is no text", field);
-  return std::move(found->get_ref<std::string&>());
-}
-
 class Job {
  public:
   Job(std::span<const std::string> patterns, const tokenizers::Tokenizer& tokenizer, const Location& prefix,
@@ -49,7 +40,7 @@ class Job {
         num_ranks_(ranks == nullptr ? 1 : ranks->size()),
         workers_(options.workers > 0 ? options.workers : omp_get_max_threads()) {
     std::array<std::int64_t, 2> next{};
-    together("look for the inputs", [&] {
+    together(ranks_, "look for the inputs", [&] {
       require(options.workers >= 0, "{} workers can tokenize nothing; 0 means all threads of this rank", options.workers);
       require(!options.end_token || (*options.end_token >= 0 && *options.end_token < tokenizer.vocabulary_size()),
               "the end token {} is none of the tokenizer's {}", options.end_token.value_or(0), tokenizer.vocabulary_size());
@@ -64,11 +55,11 @@ class Job {
 
   // Beside tokenizing, a thread writes what was gathered before and reads what comes next.
   TokenizeReport run() {
-    together("read documents", [&] { next_ = read(); });
+    together(ranks_, "read documents", [&] { next_ = read(); });
     while (!next_.empty() || !read_.empty()) {
       std::vector<RawDocument> written = std::exchange(read_, std::exchange(next_, {}));
       std::vector<Tokenized> gathered = std::exchange(tokenized_, {});
-      together("tokenize documents", [&] {
+      together(ranks_, "tokenize documents", [&] {
         auto beside = std::async(std::launch::async, [&] {
           write(written, gathered);
           next_ = read();
@@ -78,21 +69,13 @@ class Job {
       });
       gather();
     }
-    together("write the last shard", [&] {
+    together(ranks_, "write the last shard", [&] {
       if (shards_) shards_->finish();
     });
     return report();
   }
 
  private:
-  void together(const char* name, const auto& action) const {
-    if (ranks_ == nullptr) {
-      action();
-    } else {
-      ranks_->agree(action, name);
-    }
-  }
-
   // As many documents as all ranks take at once.
   std::vector<RawDocument> read() {
     std::vector<RawDocument> documents;
@@ -137,7 +120,7 @@ class Job {
     std::string of_line;
     const bool has_lines = has_json_lines(file);
     if (has_lines) {
-      of_line = text_of_line(document.text, options_.text_field);
+      of_line = text_in_line(document.text, options_.text_field);
     } else {
       require_text(document.text, file);
     }

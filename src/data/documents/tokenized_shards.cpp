@@ -60,12 +60,10 @@ std::int64_t count_in(const SafetensorsMetadata& metadata, const char* key) {
   return parse_number<std::int64_t>(value_of(metadata, key)).value_or(0);
 }
 
-[[noreturn]] void refuse_earlier(const Location& shard, std::string message, std::string wanted = {}, std::string had = {}) {
+[[noreturn]] void refuse_earlier(const Location& shard, std::string message) {
   throw Error({.code = ErrorCode::invalid_argument,
                .message = std::move(message),
                .path = shard.string(),
-               .wanted = std::move(wanted),
-               .had = std::move(had),
                .hint = "remove the shards of this name, or choose another name"});
 }
 
@@ -103,17 +101,11 @@ TokenizedShards::TokenizedShards(const TokenizedInputs& inputs, const tokenizers
 }
 
 void TokenizedShards::find_earlier() {
-  for (const std::int64_t number : numbers_of_token_shards(prefix_)) {
+  for (const std::int64_t number :
+       earlier_token_shards(prefix_, {{"tokenizer", common_.at("tokenizer")}, {"recipe", common_.at("recipe")}})) {
     const Location file = token_shard(prefix_, number);
     const TokenShards shard({file});
     const SafetensorsMetadata& metadata = shard.metadata();
-    for (const char* key : {"tokenizer", "recipe"}) {
-      if (value_of(metadata, key) == common_.at(key)) continue;
-      refuse_earlier(file,
-                     fmt::format("the shard is there already, and is of another {}",
-                                 key == std::string("recipe") ? "input or other options" : key),
-                     common_.at(key), value_of(metadata, key));
-    }
     if (number != report_.shards) continue;  // one before it is missing: it is made again
     if (place_in(metadata, begin_key, file) != next_)
       refuse_earlier(file, "the shard does not go on where the one before it ends");

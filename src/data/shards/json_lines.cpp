@@ -3,57 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "data/shards/shard_index.hpp"
+#include "data/sources/lines.hpp"
 #include "data/sources/ranged_file.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/files/json_fault.hpp"
 
 namespace trireme::data {
 namespace {
 
-constexpr std::uint64_t most_piece = std::uint64_t{1} << 31;  // that is read of another machine's file at once
+constexpr std::uint64_t most_piece = std::uint64_t{1} << 31;  // that is looked through at once
 constexpr std::int64_t lines_of_block = 8;                    // of which the index has the first one's place
-
-// Lines of a text that begins at byte `begin` of a file.
-class LineScanner {
- public:
-  struct Line {
-    std::string_view text;
-    std::uint64_t byte;
-  };
-
-  // Where the file goes on behind the text, a last line without an end is not looked at.
-  LineScanner(std::string_view text, std::uint64_t begin, bool goes_on = false) : rest_(text), at_(begin), goes_on_(goes_on) {}
-
-  // The next line that is not blank.
-  std::optional<Line> next() {
-    while (!rest_.empty()) {
-      const void* end = std::memchr(rest_.data(), '\n', rest_.size());
-      if (end == nullptr && goes_on_) return std::nullopt;
-      const std::size_t length =
-          end != nullptr ? static_cast<std::size_t>(static_cast<const char*>(end) - rest_.data()) : rest_.size();
-      Line line{.text = rest_.substr(0, length), .byte = at_};
-      rest_.remove_prefix(std::min(length + 1, rest_.size()));
-      at_ += length + 1;
-      if (line.text.ends_with('\r')) line.text.remove_suffix(1);
-      if (line.byte == 0 && line.text.starts_with("\xef\xbb\xbf")) line.text.remove_prefix(3);  // a mark of UTF-8
-      if (line.text.find_first_not_of(" \t\r") != line.text.npos) return line;
-    }
-    return std::nullopt;
-  }
-
-  std::uint64_t position() const { return at_; }  // behind the lines so far
-
- private:
-  std::string_view rest_;
-  std::uint64_t at_;
-  bool goes_on_;
-};
 
 std::string_view as_text(const std::byte* bytes, std::size_t count) { return {reinterpret_cast<const char*>(bytes), count}; }
 
@@ -77,7 +38,7 @@ void refuse_packed(std::string_view begin, const Location& path) {
 // The places of the first line of each block, and the file's size.
 ShardIndex index_of_lines(const RangedFile& file, const Location& path) {
   ShardIndex index;
-  std::uint64_t piece = path.is_file_path() ? file.size() : 1 << 24;
+  std::uint64_t piece = 1 << 24;
   for (std::uint64_t at = 0; at < file.size();) {
     const auto count = static_cast<std::size_t>(std::min(piece, file.size() - at));
     const auto memory = file.range(at, count);
@@ -102,11 +63,7 @@ std::int64_t offsets_of_lines(std::int64_t count) { return (count + lines_of_blo
 // For messages: editors know lines, and who reads from afar knows bytes.
 std::string place_of(const TextLine& line) {
   if (!line.file.is_file_path()) return fmt::format("the line at byte {}", line.byte);
-  const RangedFile file(line.file);
-  const auto count = static_cast<std::size_t>(std::min(line.byte, file.size()));
-  const auto memory = file.range(0, count);
-  const std::string_view before = as_text(memory.get(), count);
-  return fmt::format("line {}", std::ranges::count(before, '\n') + 1);
+  return fmt::format("line {}", line_number_at(line.file, line.byte));
 }
 
 }  // namespace
@@ -129,7 +86,8 @@ TextLine JsonLines::at(std::int64_t index) const {
   const auto block = static_cast<std::size_t>(place / lines_of_block);
   const auto begin = static_cast<std::uint64_t>(offsets[block]);
   const auto count = static_cast<std::size_t>(offsets[block + 1] - offsets[block]);
-  TextLine result{.text = {}, .memory = state_->open(number)->range(begin, count), .file = files()[number], .byte = begin};
+  TextLine result{
+      .text = {}, .memory = state_->files.file(number)->range(begin, count), .file = files()[number], .byte = begin};
   LineScanner scanner(as_text(result.memory.get(), count), begin);
   for (std::int64_t line = 0; line <= place % lines_of_block; ++line) {
     const auto found = scanner.next();
@@ -147,18 +105,14 @@ std::string content_of(const JsonLines& lines) {
 }
 
 std::string text_of(const TextLine& line, std::string_view key) {
-  const auto refuse = [&](const std::string& message) {
+  try {
+    return text_in_line(line.text, key);
+  } catch (const Error& error) {
     throw Error({.code = ErrorCode::corrupt_file,
-                 .message = fmt::format("{}: {}", place_of(line), message),
+                 .message = fmt::format("{}: {}", place_of(line), error.fields().message),
                  .path = line.file.string(),
                  .hint = fmt::format("each line is an object such as {{\"{}\": \"...\"}}", key)});
-  };
-  auto object = nlohmann::json::parse(line.text, nullptr, false);
-  if (!object.is_object()) refuse("this is no JSON object" + why_no_json(line.text));
-  const auto found = object.find(key);
-  if (found == object.end()) refuse(fmt::format("there is no \"{}\"", key));
-  if (!found->is_string()) refuse(fmt::format("\"{}\" is no text", key));
-  return std::move(found->get_ref<std::string&>());
+  }
 }
 
 }  // namespace trireme::data

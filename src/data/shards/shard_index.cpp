@@ -29,11 +29,11 @@ SafetensorsMetadata index_metadata(std::string_view kind, std::uint64_t digest, 
 
 std::uint64_t digest_of_ends(const RangedFile& shard) {
   constexpr std::uint64_t piece = 1 << 16;
-  const auto count = static_cast<std::size_t>(std::min(piece, shard.size()));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(std::min(piece, shard.size())));
   std::uint64_t sum = shard.size();
-  for (const std::uint64_t begin : {std::uint64_t{0}, shard.size() - count}) {
-    const auto memory = shard.range(begin, count);
-    sum = 31 * sum + digest_of_bytes({memory.get(), count});
+  for (const std::uint64_t begin : {std::uint64_t{0}, shard.size() - bytes.size()}) {
+    shard.read_at(bytes, begin);
+    sum = 31 * sum + digest_of_bytes(bytes);
   }
   return sum;
 }
@@ -82,13 +82,12 @@ IndexedShards::IndexedShards(std::vector<Location> locations, int workers, std::
   for_each_item(std::ssize(shards), workers, [&](std::int64_t number) {
     const auto at = static_cast<std::size_t>(number);
     const Location& location = files.locations()[at];
-    const RangedFile file(location);
+    const std::shared_ptr<const RangedFile> file = files.open(at);
     IndexedShard& shard = shards[at];
-    shard.bytes = file.size();
-    shard.digest = digest_of_ends(file);
-    std::optional<ShardIndex> stored = read_index(location, file, kind, shard.digest);
+    shard.digest = digest_of_ends(*file);
+    std::optional<ShardIndex> stored = read_index(location, *file, kind, shard.digest);
     shard.is_stored = stored && std::ssize(stored->offsets) == offsets_of(stored->count);
-    shard.index = shard.is_stored ? *std::move(stored) : look_through(file, location);
+    shard.index = shard.is_stored ? *std::move(stored) : look_through(*file, location);
   });
   for (const IndexedShard& shard : shards) first.push_back(first.back() + shard.index.count);
 }
@@ -97,13 +96,6 @@ IndexedShards::Place IndexedShards::place_of(std::int64_t sample) const {
   require(sample >= 0 && sample < size(), "sample {} does not exist among {}", sample, size());
   const auto shard = static_cast<std::size_t>(std::ranges::upper_bound(first, sample) - first.begin() - 1);
   return {.shard = shard, .place = sample - first[shard]};
-}
-
-std::shared_ptr<const RangedFile> IndexedShards::open(std::size_t shard) const {
-  std::shared_ptr<const RangedFile> file = files.file(shard);
-  if (file->size() != shards[shard].bytes)
-    refuse_other_shard(files.locations()[shard], std::min(file->size(), shards[shard].bytes));
-  return file;
 }
 
 void IndexedShards::write_index() const {

@@ -34,7 +34,6 @@ void write_index(const Location& shard, const ShardIndex& index, std::string_vie
 // A shard with its index, read from the index's file or made by `look_through`.
 struct IndexedShard {
   ShardIndex index;
-  std::uint64_t bytes = 0;
   std::uint64_t digest = 0;
   bool is_stored = false;  // the index was read
 };
@@ -53,8 +52,7 @@ struct IndexedShards {
   Place place_of(std::int64_t sample) const;
 
   std::int64_t size() const { return first.back(); }
-  std::shared_ptr<const RangedFile> open(std::size_t shard) const;  // an Error where its size has changed
-  void write_index() const;                                         // of each shard that has none that was read
+  void write_index() const;  // of each shard that has none that was read
   std::uint64_t digest() const;
 
   OpenFiles files;

@@ -53,7 +53,7 @@ void check_file(const TarMember& member, std::size_t num_files, bool has, const 
 
 // The first byte of each sample, and the byte behind the last one.
 ShardIndex index_of_archive(const RangedFile& file, const Location& shard) {
-  const std::size_t request = shard.is_file_path() ? 1 << 16 : 1 << 22;
+  constexpr std::size_t request = 1 << 22;
   ByteWindow window(file, request);
   TarReader reader([&](std::uint64_t begin, std::size_t count) { return window.bytes(begin, count); }, shard, 0, file.size());
   ShardIndex index;
@@ -116,7 +116,7 @@ TarSample TarShards::at(std::int64_t index) const {
   const auto end = static_cast<std::uint64_t>(offsets[static_cast<std::size_t>(place) + 1]);
   const Location& location = shards()[number];
   TarSample sample{
-      .key = {}, .memory = state_->open(number)->range(begin, static_cast<std::size_t>(end - begin)), .shard = location};
+      .key = {}, .memory = state_->files.file(number)->range(begin, static_cast<std::size_t>(end - begin)), .shard = location};
   const auto bytes = [&](std::uint64_t first, std::uint64_t count) {
     return std::span(sample.memory.get() + (first - begin), static_cast<std::size_t>(count));
   };

@@ -39,12 +39,10 @@ void for_each_shard_name(const Location& prefix, const auto& use) {
 
 TokenShardWriter::TokenShardWriter(Location prefix, TokenShardWriterOptions options)
     : prefix_(std::move(prefix)), options_(std::move(options)) {
-  require(!prefix_.name().empty(), "token shards need the beginning of their names, as in tokens/train");
   require(options_.shard_tokens > 0, "a shard has at least one token, got {}", options_.shard_tokens);
   require(options_.largest_token >= 0, "the largest token is {}", options_.largest_token);
   require(options_.first_shard >= 0, "the first shard has the number {}", options_.first_shard);
-  const Location folder = folder_of_shards(prefix_);
-  file_system_of(folder)->create_folder(folder);
+  prepare_token_shards(prefix_);
 }
 
 bool TokenShardWriter::has_room(std::int64_t tokens) const noexcept {
@@ -89,19 +87,36 @@ std::vector<std::int64_t> numbers_of_token_shards(const Location& prefix) {
   return numbers;
 }
 
+std::vector<std::int64_t> earlier_token_shards(const Location& prefix, const SafetensorsMetadata& wanted) {
+  std::vector<std::int64_t> numbers = numbers_of_token_shards(prefix);
+  for (const std::int64_t number : numbers) {
+    const Location file = token_shard(prefix, number);
+    const TokenShards shard({file});
+    for (const auto& [key, value] : wanted) {
+      const auto found = shard.metadata().find(key);
+      if (found != shard.metadata().end() && found->second == value) continue;
+      throw Error({.code = ErrorCode::invalid_argument,
+                   .message = fmt::format("the shard is there already, and is of another {}",
+                                          key == "recipe" ? "input or other options" : key),
+                   .path = file.string(),
+                   .wanted = value,
+                   .had = found == shard.metadata().end() ? std::string() : found->second,
+                   .hint = "remove the shards of this name, or choose another name"});
+    }
+  }
+  return numbers;
+}
+
+void prepare_token_shards(const Location& prefix) {
+  require(!prefix.name().empty(), "token shards need the beginning of their names, as in tokens/train");
+  const Location folder = folder_of_shards(prefix);
+  file_system_of(folder)->create_folder(folder);
+}
+
 void remove_unfinished_token_shards(const Location& prefix) {
   for_each_shard_name(prefix, [](std::int64_t, const Location& file, std::string_view behind) {
     if (behind.ends_with(".tmp")) file_system_of(file)->remove_all(file);
   });
-}
-
-void require_no_token_shards(const Location& prefix) {
-  const std::vector<std::int64_t> numbers = numbers_of_token_shards(prefix);
-  if (numbers.empty()) return;
-  throw Error({.code = ErrorCode::invalid_argument,
-               .message = "there are shards of this name already",
-               .path = token_shard(prefix, numbers.front()).string(),
-               .hint = "remove them, or choose another name"});
 }
 
 }  // namespace trireme::data

@@ -4,17 +4,21 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <limits>
-#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "data/shards/shard_column.hpp"
 #include "data/shards/shard_digest.hpp"
+#include "data/sources/ranged_file.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/parse_number.hpp"
 #include "trireme/core/range.hpp"
+#include "trireme/data/sources/dataset.hpp"
 #include "trireme/files/file_content.hpp"
+#include "trireme/files/file_memory.hpp"
 #include "trireme/files/file_system.hpp"
 
 namespace trireme::data {
@@ -44,8 +48,8 @@ void widen(const std::byte* __restrict narrow, std::span<std::int32_t> wide) {
   }
 }
 
-SafetensorsFile header_of(const Location& location) {
-  SafetensorsFile header(location);
+SafetensorsFile header_of(std::shared_ptr<const RangedFile> file, const Location& location) {
+  SafetensorsFile header(std::move(file), location);
   const auto format = header.metadata().find(std::string(format_key));
   if (format == header.metadata().end() || format->second != format_name) {
     refuse_shard(location,
@@ -55,46 +59,48 @@ SafetensorsFile header_of(const Location& location) {
   return header;
 }
 
+const SafetensorsEntry& entry_of(const SafetensorsFile& header, std::string_view name, std::array<DType, 2> dtypes) {
+  const SafetensorsEntry* const found = header.find(name);
+  if (found == nullptr) refuse_shard(header.path(), "the token shard lacks a tensor", name);
+  if (std::ranges::find(dtypes, found->dtype) == dtypes.end()) {
+    refuse_shard(header.path(),
+                 fmt::format("the tensor is of {}, not of {}{}", name_of(found->dtype), name_of(dtypes[0]),
+                             dtypes[0] == dtypes[1] ? "" : fmt::format(" or {}", name_of(dtypes[1]))),
+                 name);
+  }
+  if (found->shape.size() != 1) {
+    refuse_shard(header.path(), fmt::format("the tensor's shape is {}, where one dimension is wanted", found->shape.str()),
+                 name);
+  }
+  return *found;
+}
+
 }  // namespace
 
+// Functions take the open file, so that it is looked for once in each call of TokenShards.
 class TokenShards::Shard {
  public:
-  explicit Shard(const Location& location)
-      : header_(header_of(location)),
-        file_(location),
-        tokens_(entry(tokens_name, {DType::uint16, DType::uint32}), file_, false),
-        ends_(entry(ends_name, {DType::int64, DType::int64}), file_, true),
-        is_wide_(header_.at(tokens_name).dtype == DType::uint32) {
-    if (header_.find(sources_name) != nullptr) {
-      sources_.emplace(entry(sources_name, {DType::int32, DType::int32}), file_, true);
-      if (sources_->size() != ends_.size()) {
-        refuse_shard(location, fmt::format("{} sources of {} documents", sources_->size(), ends_.size()), sources_name);
-      }
-    }
-    if (ends_.size() == 0) refuse_shard(location, "the shard has no document", ends_name);
-    if (const auto last = ends_.last<std::int64_t>(); last != tokens_.size()) {
-      refuse_shard(location, fmt::format("the last document ends at {}, but there are {} tokens", last, tokens_.size()),
-                   ends_name);
-    }
-  }
+  Shard(std::shared_ptr<const OpenFiles> files, std::size_t number, const std::shared_ptr<const RangedFile>& file)
+      : Shard(files, number, *file, header_of(file, files->locations()[number])) {}
 
-  const Location& location() const { return header_.path(); }
-  const SafetensorsMetadata& metadata() const { return header_.metadata(); }
+  const Location& location() const { return files_->locations()[number_]; }
+  std::shared_ptr<const RangedFile> file() const { return files_->file(number_); }
+  const SafetensorsMetadata& metadata() const { return metadata_; }
   std::int64_t num_documents() const { return ends_.size(); }
   std::int64_t num_tokens() const { return tokens_.size(); }
 
-  Range tokens_of(std::int64_t document) const {
+  Range tokens_of(const RangedFile& file, std::int64_t document) const {
     std::array<std::int64_t, 2> ends{};
     const bool is_first = document == 0;
-    ends_.read(is_first ? 0 : document - 1, std::as_writable_bytes(std::span(ends).subspan(is_first ? 1 : 0)));
+    ends_.read(file, is_first ? 0 : document - 1, std::as_writable_bytes(std::span(ends).subspan(is_first ? 1 : 0)));
     check_document(document, ends[0], ends[1]);
     return {ends[0], ends[1]};
   }
 
   // The caller has checked that they are there.
-  void read_lengths(std::int64_t first, std::span<std::int64_t> into) const {
-    ends_.read(first, std::as_writable_bytes(into));
-    std::int64_t begin = first == 0 ? 0 : ends_.at<std::int64_t>(first - 1);
+  void read_lengths(const RangedFile& file, std::int64_t first, std::span<std::int64_t> into) const {
+    ends_.read(file, first, std::as_writable_bytes(into));
+    std::int64_t begin = first == 0 ? 0 : ends_.at<std::int64_t>(file, first - 1);
     for (std::size_t at = 0; at < into.size(); ++at) {
       const std::int64_t end = into[at];
       check_document(first + static_cast<std::int64_t>(at), begin, end);
@@ -104,23 +110,23 @@ class TokenShards::Shard {
   }
 
   bool has_sources() const { return sources_.has_value(); }
-  std::int32_t source_of(std::int64_t document) const { return sources_ ? sources_->at<std::int32_t>(document) : 0; }
+  std::int32_t source_of(std::int64_t document) const { return sources_ ? sources_->at<std::int32_t>(*file(), document) : 0; }
 
-  void read(std::int64_t first, std::span<std::int32_t> into) const {
+  void read(const RangedFile& file, std::int64_t first, std::span<std::int32_t> into) const {
     if (is_wide_) {
-      tokens_.read(first, std::as_writable_bytes(into));
+      tokens_.read(file, first, std::as_writable_bytes(into));
       for (const std::int32_t token : into) {
         if (token < 0)
           refuse_shard(location(), fmt::format("the token {} is too large", static_cast<std::uint32_t>(token)), tokens_name);
       }
       return;
     }
-    if (const std::byte* const memory = tokens_.memory(first)) {
+    if (const std::byte* const memory = tokens_.memory(file, first)) {
       widen(memory, into);
       return;
     }
-    std::vector<std::byte> narrow(into.size() * sizeof(std::uint16_t));
-    tokens_.read(first, narrow);
+    auto narrow = elements_for<std::byte>(into.size() * sizeof(std::uint16_t), location());
+    tokens_.read(file, first, narrow);
     widen(narrow.data(), into);
   }
 
@@ -132,8 +138,9 @@ class TokenShards::Shard {
   std::int64_t largest_token() const {
     if (const auto said = said_largest()) return *said;
     std::int64_t largest = 0;
+    const auto file = this->file();
     for_each_part<std::int32_t>(
-        num_tokens(), [this](std::int64_t first, std::span<std::int32_t> part) { read(first, part); },
+        num_tokens(), [&](std::int64_t first, std::span<std::int32_t> part) { read(*file, first, part); },
         [&](std::int64_t, std::span<const std::int32_t> part) {
           largest = std::max<std::int64_t>(largest, std::ranges::max(part));
         });
@@ -141,10 +148,11 @@ class TokenShards::Shard {
   }
 
   void verify(std::optional<std::int64_t> largest) const {
+    const auto file = this->file();
     ColumnDigest of_tokens, of_ends, of_sources;
     std::int64_t before = 0;
     for_each_part<std::int64_t>(
-        num_documents(), [this](std::int64_t first, auto part) { ends_.read(first, std::as_writable_bytes(part)); },
+        num_documents(), [&](std::int64_t first, auto part) { ends_.read(*file, first, std::as_writable_bytes(part)); },
         [&](std::int64_t first, std::span<const std::int64_t> part) {
           of_ends.add(part);
           for (std::size_t at = 0; at < part.size(); ++at) {
@@ -154,7 +162,7 @@ class TokenShards::Shard {
         });
     const std::optional<std::int64_t> said = said_largest();
     for_each_part<std::int32_t>(
-        num_tokens(), [this](std::int64_t first, std::span<std::int32_t> part) { read(first, part); },
+        num_tokens(), [&](std::int64_t first, std::span<std::int32_t> part) { read(*file, first, part); },
         [&](std::int64_t first, std::span<const std::int32_t> part) {
           of_tokens.add(part);
           const auto most = std::ranges::max_element(part);
@@ -170,7 +178,7 @@ class TokenShards::Shard {
         });
     for_each_part<std::int32_t>(
         sources_ ? sources_->size() : 0,
-        [this](std::int64_t first, auto part) { sources_->read(first, std::as_writable_bytes(part)); },
+        [&](std::int64_t first, auto part) { sources_->read(*file, first, std::as_writable_bytes(part)); },
         [&](std::int64_t, std::span<const std::int32_t> part) { of_sources.add(part); });
     const auto known = metadata().find(std::string(digest_key));
     if (known == metadata().end() || !is_digest_text(known->second)) return;
@@ -182,6 +190,26 @@ class TokenShards::Shard {
   }
 
  private:
+  Shard(std::shared_ptr<const OpenFiles> files, std::size_t number, const RangedFile& file, const SafetensorsFile& header)
+      : files_(std::move(files)),
+        number_(number),
+        metadata_(header.metadata()),
+        tokens_(entry_of(header, tokens_name, {DType::uint16, DType::uint32}), false),
+        ends_(entry_of(header, ends_name, {DType::int64, DType::int64}), true),
+        is_wide_(header.at(tokens_name).dtype == DType::uint32) {
+    if (header.find(sources_name) != nullptr) {
+      sources_.emplace(entry_of(header, sources_name, {DType::int32, DType::int32}), true);
+      if (sources_->size() != ends_.size()) {
+        refuse_shard(location(), fmt::format("{} sources of {} documents", sources_->size(), ends_.size()), sources_name);
+      }
+    }
+    if (ends_.size() == 0) refuse_shard(location(), "the shard has no document", ends_name);
+    if (const auto last = ends_.last<std::int64_t>(file); last != tokens_.size()) {
+      refuse_shard(location(), fmt::format("the last document ends at {}, but there are {} tokens", last, tokens_.size()),
+                   ends_name);
+    }
+  }
+
   // Calls read(first, part), then use(first, part) with it, for all of `count` elements in parts.
   template <typename T>
   static void for_each_part(std::int64_t count, const auto& read, const auto& use) {
@@ -193,22 +221,6 @@ class TokenShards::Shard {
     }
   }
 
-  const SafetensorsEntry& entry(std::string_view name, std::array<DType, 2> dtypes) const {
-    const SafetensorsEntry* const found = header_.find(name);
-    if (found == nullptr) refuse_shard(location(), "the token shard lacks a tensor", name);
-    if (std::ranges::find(dtypes, found->dtype) == dtypes.end()) {
-      refuse_shard(location(),
-                   fmt::format("the tensor is of {}, not of {}{}", name_of(found->dtype), name_of(dtypes[0]),
-                               dtypes[0] == dtypes[1] ? "" : fmt::format(" or {}", name_of(dtypes[1]))),
-                   name);
-    }
-    if (found->shape.size() != 1) {
-      refuse_shard(location(), fmt::format("the tensor's shape is {}, where one dimension is wanted", found->shape.str()),
-                   name);
-    }
-    return *found;
-  }
-
   void check_document(std::int64_t document, std::int64_t begin, std::int64_t end) const {
     if (begin >= 0 && begin < end && end <= tokens_.size()) return;
     refuse_shard(location(),
@@ -216,23 +228,28 @@ class TokenShards::Shard {
                  ends_name);
   }
 
-  SafetensorsFile header_;
-  ShardFile file_;
+  std::shared_ptr<const OpenFiles> files_;
+  std::size_t number_;  // among them
+  SafetensorsMetadata metadata_;
   ShardColumn tokens_, ends_;
   std::optional<ShardColumn> sources_;
   bool is_wide_;
 };
 
-TokenShards::TokenShards(const std::vector<Location>& files) {
+TokenShards::TokenShards(const std::vector<Location>& files) : shards_(files.size()) {
   require(!files.empty(), "token shards need at least one file");
-  for (const Location& file : files) {
-    const auto& shard = shards_.emplace_back(std::make_shared<const Shard>(file));
+  const auto open = std::make_shared<const OpenFiles>(files);
+  for_each_item(std::ssize(files), 0, [&](std::int64_t number) {
+    const auto at = static_cast<std::size_t>(number);
+    shards_[at] = std::make_shared<const Shard>(open, at, open->open(at));
+  });
+  for (const auto& shard : shards_) {
     if (__builtin_add_overflow(num_documents_, shard->num_documents(), &num_documents_) ||
         __builtin_add_overflow(num_tokens_, shard->num_tokens(), &num_tokens_)) {
-      refuse_shard(file, "the shards have more tokens than can be counted");
+      refuse_shard(shard->location(), "the shards have more tokens than can be counted");
     }
     ends_.push_back(num_documents_);
-    if (shards_.size() == 1) {
+    if (ends_.size() == 1) {
       metadata_ = shard->metadata();
     } else {
       std::erase_if(metadata_, [&](const auto& item) {
@@ -255,7 +272,7 @@ std::int64_t TokenShards::number_in_file(std::int64_t document) const { return p
 
 std::int64_t TokenShards::length_of(std::int64_t document) const {
   const Place place = place_of(document);
-  return place.shard->tokens_of(place.document).count();
+  return place.shard->tokens_of(*place.shard->file(), place.document).count();
 }
 
 void TokenShards::read_lengths(std::int64_t first, std::span<std::int64_t> into) const {
@@ -264,7 +281,7 @@ void TokenShards::read_lengths(std::int64_t first, std::span<std::int64_t> into)
   while (!into.empty()) {
     const Place place = place_of(first);
     const auto count = std::min(std::ssize(into), place.shard->num_documents() - place.document);
-    place.shard->read_lengths(place.document, into.first(static_cast<std::size_t>(count)));
+    place.shard->read_lengths(*place.shard->file(), place.document, into.first(static_cast<std::size_t>(count)));
     into = into.subspan(static_cast<std::size_t>(count));
     first += count;
   }
@@ -277,28 +294,39 @@ std::int32_t TokenShards::source_of(std::int64_t document) const {
 
 void TokenShards::read(std::int64_t document, std::int64_t begin, std::span<std::int32_t> into) const {
   const Place place = place_of(document);
-  const Range tokens = place.shard->tokens_of(place.document);
+  const auto file = place.shard->file();
+  const Range tokens = place.shard->tokens_of(*file, place.document);
   const std::int64_t count = std::ssize(into);
   require(begin >= 0 && begin <= tokens.count() && count <= tokens.count() - begin,
           "{} tokens from {} on do not exist in document {}, which has {}", count, begin, document, tokens.count());
-  place.shard->read(tokens.begin + begin, into);
+  place.shard->read(*file, tokens.begin + begin, into);
 }
 
 std::vector<std::int32_t> TokenShards::at(std::int64_t document) const {
-  std::vector<std::int32_t> tokens(static_cast<std::size_t>(length_of(document)));
-  read(document, 0, tokens);
+  const Place place = place_of(document);
+  const auto file = place.shard->file();
+  const Range range = place.shard->tokens_of(*file, place.document);
+  auto tokens = elements_for<std::int32_t>(static_cast<std::uint64_t>(range.count()), place.shard->location());
+  place.shard->read(*file, range.begin, tokens);
   return tokens;
 }
 
 std::string TokenShards::content() const {
+  std::vector<std::string> contents(shards_.size());
+  std::atomic<std::int64_t> versions = 0;
+  for_each_item(num_shards(), 0, [&](std::int64_t number) {
+    const Shard& shard = *shards_[static_cast<std::size_t>(number)];
+    std::string& content = contents[static_cast<std::size_t>(number)];
+    const auto digest = shard.metadata().find(std::string(digest_key));
+    const bool is_known = digest != shard.metadata().end();
+    content = is_known ? digest->second : content_or_version_at(shard.location());
+    if (!is_known && content.find(", version ") != content.npos) ++versions;
+  });
   std::string all;
-  for (const auto& shard : shards_) {
-    const auto digest = shard->metadata().find(std::string(digest_key));
-    all += digest == shard->metadata().end() ? content_at(shard->location()) : digest->second;
-    all += '\n';
-  }
-  return fmt::format("{} documents of {} tokens in {} shards, digest {:016x}", num_documents_, num_tokens_, num_shards(),
-                     digest_of_bytes(std::as_bytes(std::span(all))));
+  for (const std::string& content : contents) all += content + '\n';
+  return fmt::format("{} documents of {} tokens in {} shards, digest {:016x}{}", num_documents_, num_tokens_, num_shards(),
+                     digest_of_bytes(std::as_bytes(std::span(all))),
+                     versions > 0 ? fmt::format(" with the versions of {} of them by their servers", versions.load()) : "");
 }
 
 bool TokenShards::has_sources() const noexcept {

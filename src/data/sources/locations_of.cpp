@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "data/sources/files_below.hpp"
+#include "data/sources/lines.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/files/file_system.hpp"
 
@@ -98,11 +99,9 @@ void add_list(const Location& list, std::span<const std::string_view> endings, i
           most_nested_lists);
   const std::size_t before = found.size();
   const std::string text = open_file(list)->content();
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = std::string_view(text).substr(begin, end - begin);
-    begin = end + 1;
-    line = line.substr(0, line.find('#'));
+  LineScanner lines(text, 0);
+  while (const auto found_line = lines.next()) {
+    std::string_view line = found_line->text.substr(0, found_line->text.find('#'));
     const std::size_t first = line.find_first_not_of(" \t\r");
     if (first == std::string_view::npos) continue;
     line = line.substr(first, line.find_last_not_of(" \t\r") - first + 1);

@@ -1,19 +1,57 @@
 #include "data/sources/ranged_file.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstring>
+
+#include "trireme/core/error.hpp"
+#include "trireme/files/file_content.hpp"
+#include "trireme/files/file_memory.hpp"
 
 namespace trireme::data {
 
-RangedFile::RangedFile(const Location& location) : file_(open_file(location)), size_(file_->size()) {
-  if (!location.is_file_path()) return;
-  mapped_ = file_->map();
-  file_.reset();  // no descriptor is held for what is mapped
+RangedFile::RangedFile(const Location& location)
+    : location_(location), file_(open_file(location)), size_(file_->size()), version_(file_->version()) {
+  if (location.is_file_path()) mapped();
+}
+
+std::shared_ptr<const InputFile> RangedFile::file() const {
+  const std::scoped_lock lock(mutex_);
+  return file_;
+}
+
+void RangedFile::close() const {
+  const std::scoped_lock lock(mutex_);
+  file_.reset();
+}
+
+const std::byte* RangedFile::mapped() const {
+  std::call_once(once_, [this] {
+    const std::shared_ptr<const InputFile> file = this->file();
+    if (size_ > 0 && !file->maps_from_disk()) return;
+    mapped_ = file->map();
+    close();
+  });
+  return mapped_.get();
+}
+
+void RangedFile::read_at(std::span<std::byte> into, std::uint64_t offset) const {
+  if (offset > size_ || into.size() > size_ - offset) {
+    throw Error({.code = ErrorCode::corrupt_file,
+                 .message = fmt::format("the file ends at byte {}, {} bytes from {} on are needed", size_, into.size(), offset),
+                 .path = location_.string()});
+  }
+  if (into.empty()) return;
+  if (const auto file = this->file()) return file->read_at(into, offset);
+  std::memcpy(into.data(), mapped() + offset, into.size());
 }
 
 std::shared_ptr<const std::byte> RangedFile::range(std::uint64_t begin, std::size_t count) const {
-  if (mapped_ || count == 0) return {mapped_, mapped_ ? mapped_.get() + begin : nullptr};
-  const std::shared_ptr<std::byte[]> memory(new std::byte[count]);
-  file_->read_at({memory.get(), count}, begin);
+  if (mapped() != nullptr) return {mapped_, mapped_.get() + begin};
+  if (count == 0) return nullptr;
+  const std::shared_ptr<std::byte[]> memory = memory_for(count, location_);
+  file()->read_at({memory.get(), count}, begin);
   return {memory, memory.get()};
 }
 
@@ -27,29 +65,52 @@ std::span<const std::byte> ByteWindow::bytes(std::uint64_t begin, std::size_t co
   return {memory_.get() + (begin - begin_), count};
 }
 
-std::shared_ptr<OpenFiles::Slot> OpenFiles::slot(std::size_t index) const {
-  constexpr std::size_t most_open = 512;
-  const std::scoped_lock lock(mutex_);
-  std::shared_ptr<Slot>& slot = slots_[index];
-  if (slot == nullptr) {
-    slot = std::make_shared<Slot>();
-    order_.push_back(index);
-    if (order_.size() > most_open) {
-      const std::size_t oldest = order_.front();
-      order_.pop_front();
-      std::shared_ptr<Slot> kept = slot;
-      slots_.erase(oldest);
-      return kept;
-    }
-  }
-  return slot;
+std::shared_ptr<const RangedFile> OpenFiles::open(std::size_t index, Slot& slot) const {
+  const Location& location = locations_[index];
+  auto file = std::make_shared<const RangedFile>(location);
+  const std::string version = file->version();
+  const Seen now{.bytes = file->size(), .version = digest_of_bytes(std::as_bytes(std::span(version)))};
+  if (!slot.seen) slot.seen = now;
+  if (slot.seen->bytes == now.bytes && slot.seen->version == now.version) return file;
+  throw Error({.code = ErrorCode::corrupt_file,
+               .message = "the file is not the one that was looked through",
+               .path = location.string(),
+               .wanted = fmt::format("{} bytes", slot.seen->bytes),
+               .had = slot.seen->bytes == now.bytes ? "as many, of another version" : fmt::format("{} bytes", now.bytes),
+               .hint = "files may not change while they are read: begin again"});
+}
+
+std::shared_ptr<const RangedFile> OpenFiles::open(std::size_t index) const {
+  Slot& slot = slots_[index];
+  const std::scoped_lock lock(slot.mutex);
+  return open(index, slot);
 }
 
 std::shared_ptr<const RangedFile> OpenFiles::file(std::size_t index) const {
-  const std::shared_ptr<Slot> slot = this->slot(index);
-  const std::scoped_lock lock(slot->mutex);
-  if (slot->file == nullptr) slot->file = std::make_shared<const RangedFile>(locations_[index]);
-  return slot->file;
+  Slot& slot = slots_[index];
+  std::shared_ptr<const RangedFile> file;
+  {
+    const std::scoped_lock lock(slot.mutex);
+    if (slot.file != nullptr) return slot.file;
+    file = slot.file = open(index, slot);
+  }
+  close_oldest(index);
+  return file;
+}
+
+void OpenFiles::close_oldest(std::size_t opened) const {
+  constexpr std::size_t most_open = 512;
+  std::size_t oldest = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    order_.push_back(opened);
+    if (order_.size() <= most_open) return;
+    oldest = order_.front();
+    order_.pop_front();
+  }
+  std::shared_ptr<const RangedFile> closed;  // behind the lock: who reads it goes on
+  const std::scoped_lock lock(slots_[oldest].mutex);
+  closed = std::move(slots_[oldest].file);
 }
 
 }  // namespace trireme::data

@@ -115,10 +115,7 @@ void refuse_npy(const Location& path, std::string message, std::string hint) {
 NpyHeader read_npy_header(const RangedFile& file, const Location& path, const std::string& array) {
   NpzMember place{.begin = 0, .bytes = file.size()};
   std::array<std::uint8_t, 12> start{};  // the magic bytes, two of the version, two or four of the length
-  const auto read = [&](std::uint64_t at, std::span<std::byte> into) {
-    const auto memory = file.range(place.begin + at, into.size());
-    std::copy_n(memory.get(), into.size(), into.begin());
-  };
+  const auto read = [&](std::uint64_t at, std::span<std::byte> into) { file.read_at(into, place.begin + at); };
   const auto read_start = [&] {
     start = {};
     read(0, std::as_writable_bytes(std::span(start)).first(std::min<std::uint64_t>(place.bytes, start.size())));

@@ -34,11 +34,13 @@ struct NpyRows<T>::State {
     elements = {row_shape.numel()};
   }
 
-  void read(std::int64_t index, T* into) const {
+  std::shared_ptr<const std::byte> bytes_of(std::int64_t index) const {
     require(index >= 0 && index < size, "row {} does not exist among {}", index, size);
+    return file.range(header.begin + static_cast<std::uint64_t>(index) * row_bytes, row_bytes);
+  }
+  void convert(const std::byte* row, T* into) const {
     if (row_bytes == 0) return;
-    const auto memory = file.range(header.begin + static_cast<std::uint64_t>(index) * row_bytes, row_bytes);
-    conversion({.first = memory.get(), .swapped = is_other_order, .dims = elements, .columns_first = false}, into, path);
+    conversion({.first = row, .swapped = is_other_order, .dims = elements, .columns_first = false}, into, path);
   }
 
   Location path;
@@ -68,20 +70,23 @@ const Shape& NpyRows<T>::row_shape() const {
 
 template <typename T>
 Tensor<T> NpyRows<T>::at(std::int64_t index) const {
+  const auto bytes = state_->bytes_of(index);
   Tensor<T> row(state_->row_shape);
-  state_->read(index, row.data());
+  state_->convert(bytes.get(), row.data());
   return row;
 }
 
 template <typename T>
 ArrayBatch<T> NpyRows<T>::collate(std::span<const std::int64_t> indices, std::int64_t first_sample) const {
+  std::vector<std::shared_ptr<const std::byte>> rows;
+  for (const std::int64_t index : indices) rows.push_back(state_->bytes_of(index));
   std::vector<std::int64_t> dims{std::ssize(indices)};
   const auto of_row = state_->row_shape.dims();
   dims.insert(dims.end(), of_row.begin(), of_row.end());
   ArrayBatch<T> batch{.x = Tensor<T>(Shape(std::span<const std::int64_t>(dims))), .first_sample = first_sample};
   T* into = batch.x.data();
-  for (const std::int64_t index : indices) {
-    state_->read(index, into);
+  for (const auto& row : rows) {
+    state_->convert(row.get(), into);
     into += state_->row_shape.numel();
   }
   return batch;
@@ -90,9 +95,8 @@ ArrayBatch<T> NpyRows<T>::collate(std::span<const std::int64_t> indices, std::in
 template <typename T>
 std::string NpyRows<T>::content() const {
   const State& state = *state_;
-  return fmt::format(
-      "{} rows of {}{}", state.size, state.array.empty() ? "" : state.array + " in ",
-      state.path.is_file_path() ? content_at(state.path) : fmt::format("{} of {} bytes", state.path, state.file.size()));
+  return fmt::format("{} rows of {}{}", state.size, state.array.empty() ? "" : state.array + " in ",
+                     content_or_version_at(state.path));
 }
 
 #define TRIREME_INSTANTIATE(T) template class NpyRows<T>

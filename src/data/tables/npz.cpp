@@ -57,8 +57,9 @@ class ZipReader {
 
   std::string text(std::uint64_t begin, std::uint64_t bytes) const {
     if (begin > file_.size() || bytes > file_.size() - begin) refuse_zip(path_);
-    const auto memory = file_.range(begin, static_cast<std::size_t>(bytes));
-    return {reinterpret_cast<const char*>(memory.get()), static_cast<std::size_t>(bytes)};
+    std::string text(static_cast<std::size_t>(bytes), '\0');
+    file_.read_at(std::as_writable_bytes(std::span(text)), begin);
+    return text;
   }
 
   // From the record at the file's end, behind which a comment may follow.

@@ -14,9 +14,10 @@ Tensor<T> read_npy(const Location& path, const std::string& array) {
   const RangedFile file(path);
   const NpyHeader header = read_npy_header(file, path, array);
   const NpyConversion<T> into = conversion_of<T>(header, path);
-  const Tensor<T> tensor(checked_shape(header, header.bytes, path));
-  if (tensor.numel() == 0) return tensor;
+  const Shape shape = checked_shape(header, header.bytes, path);
+  if (shape.numel() == 0) return Tensor<T>(shape);
   const std::shared_ptr<const std::byte> content = file.range(header.begin, static_cast<std::size_t>(header.bytes));
+  const Tensor<T> tensor(shape);
   into({.first = content.get(), .swapped = is_swapped(header), .dims = header.dims, .columns_first = header.columns_first},
        tensor.data(), path);
   return tensor;

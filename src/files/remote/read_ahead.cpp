@@ -69,6 +69,7 @@ class ReadAhead final : public InputFile {
 
   std::uint64_t size() const override { return file_->size(); }
   std::string version() const override { return file_->version(); }
+  Location location() const override { return location_; }
 
   void read_at(std::span<std::byte> into, std::uint64_t offset) const override {
     check_range_in(size(), into.size(), offset, location_);

@@ -123,8 +123,10 @@ Seen look_by_first_byte(const HttpClient& client, const Location& location, cons
 }
 
 Seen look_at(const HttpClient& client, const Location& location, const RemoteFile& file, const std::string& doing) {
-  auto seen = look_by_head(client, location, file, doing);
-  return seen ? *std::move(seen) : look_by_first_byte(client, location, file, doing);
+  auto by_head = look_by_head(client, location, file, doing);
+  Seen seen = by_head ? *std::move(by_head) : look_by_first_byte(client, location, file, doing);
+  checked_size(seen.size, location);
+  return seen;
 }
 
 class RemoteInput final : public InputFile {
@@ -139,6 +141,7 @@ class RemoteInput final : public InputFile {
 
   std::uint64_t size() const override { return seen_.size; }
   std::string version() const override {
+    if (seen_.has_strong_tag()) return "ETag " + seen_.tag;
     return seen_.tag.empty() && seen_.modified.empty() ? std::string() : fmt::format("{} {}", seen_.tag, seen_.modified);
   }
 
@@ -193,6 +196,16 @@ std::string checked_name(std::string name, const Location& folder) {
   throw Error({.code = ErrorCode::corrupt_file,
                .message = fmt::format("the server says that \"{}\" lies in the folder", name),
                .path = folder.string()});
+}
+
+std::uint64_t checked_size(std::uint64_t bytes, const Location& location) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 60;
+  if (bytes <= most) return bytes;
+  throw Error({.code = ErrorCode::corrupt_file,
+               .message = fmt::format("the server says that the file has {} bytes", bytes),
+               .path = location.string(),
+               .wanted = "2^60 bytes at most",
+               .hint = "look whether this is the server of the file"});
 }
 
 void check_range_in(std::uint64_t size, std::size_t bytes, std::uint64_t offset, const Location& location) {

@@ -44,6 +44,9 @@ bool is_remote_file(const HttpClient& client, const Location& location, const Re
 // The name of an entry of a folder. Error{corrupt_file} where it leads elsewhere.
 std::string checked_name(std::string name, const Location& folder);
 
+// A size that a server states. Error{corrupt_file} where no file is so large, so that sums with it do not overflow.
+std::uint64_t checked_size(std::uint64_t bytes, const Location& location);
+
 // Error{corrupt_file} where the file ends before.
 void check_range_in(std::uint64_t size, std::size_t bytes, std::uint64_t offset, const Location& location);
 

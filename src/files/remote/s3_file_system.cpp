@@ -120,6 +120,7 @@ class S3FileSystem final : public FileSystem {
         : client_(std::move(client)), file_(std::move(file)) {}
     std::uint64_t size() const override { return file_->size(); }
     std::string version() const override { return file_->version(); }
+    Location location() const override { return file_->location(); }
     void read_at(std::span<std::byte> into, std::uint64_t offset) const override { file_->read_at(into, offset); }
 
    private:

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "files/remote/hdfs_status.hpp"
 #include "files/remote/http_client.hpp"
 #include "files/remote/patience.hpp"
 #include "files/remote/read_ahead.hpp"
@@ -19,51 +18,9 @@ namespace trireme {
 namespace remote {
 namespace {
 
-// Of a file or folder, in the words of HDFS.
-struct HdfsStatus {
-  std::string type = {};  // "FILE", "DIRECTORY"; empty: there is nothing
-  std::string suffix = {};
-  std::uint64_t length = 0;
-  std::int64_t modified = 0;
-  std::int64_t id = 0;
-
-  bool is_same(const HdfsStatus& other) const { return length == other.length && modified == other.modified && id == other.id; }
-};
-
 FileKind kind_of_type(const std::string& type) {
   if (type.empty()) return FileKind::none;
   return type == "FILE" ? FileKind::file : type == "DIRECTORY" ? FileKind::folder : FileKind::other;
-}
-
-HdfsStatus status_from(const nlohmann::json& object) {
-  return {.type = object.at("type"),
-          .suffix = object.value("pathSuffix", ""),
-          .length = object.at("length"),
-          .modified = object.at("modificationTime"),
-          .id = object.value("fileId", std::int64_t{0})};
-}
-
-// The answer as JSON, of which `take` takes something.
-template <typename Take>
-auto parse_hdfs(const HttpAnswer& answer, const Location& location, const Take& take) {
-  try {
-    return take(nlohmann::json::parse(answer.text));
-  } catch (const nlohmann::json::exception& error) {
-    throw Error({.code = ErrorCode::corrupt_file,
-                 .message = fmt::format("the server's answer is none of WebHDFS: {}", error.what()),
-                 .path = location.string(),
-                 .hint = "look whether host and port are those of a namenode's web interface"});
-  }
-}
-
-std::string said_by_hdfs(const HttpAnswer& answer) {
-  const auto object = nlohmann::json::parse(answer.text, nullptr, false);
-  try {
-    const auto& exception = object.at("RemoteException");
-    return fmt::format("{}: {}", exception.at("exception").get<std::string>(), exception.at("message").get<std::string>());
-  } catch (const nlohmann::json::exception&) {
-    return {};
-  }
 }
 
 class WebHdfs {
@@ -93,7 +50,7 @@ class WebHdfs {
   HttpAnswer ask(const Location& location, const std::string& doing, const std::string& operation) const {
     HttpAnswer answer = send(client_, location, doing, [&] { return request(location, operation); });
     if (answer.head.status != 200 && answer.head.status != 404) {
-      refuse_status(location, doing, answer.head.status, said_by_hdfs(answer));
+      refuse_status(location, doing, answer.head.status, parse_hdfs_refusal(answer.text));
     }
     return answer;
   }
@@ -101,7 +58,7 @@ class WebHdfs {
   HdfsStatus status(const Location& location) const {
     const HttpAnswer answer = ask(location, "it cannot be looked for", "GETFILESTATUS");
     if (answer.head.status == 404) return {};
-    return parse_hdfs(answer, location, [](const nlohmann::json& object) { return status_from(object.at("FileStatus")); });
+    return parse_hdfs_status(answer.text, location);
   }
 
  private:
@@ -120,20 +77,22 @@ class HdfsInput final : public InputFile {
   }
 
   std::uint64_t size() const override { return seen_.length; }
+  std::string version() const override { return fmt::format("file {} of {}", seen_.id, seen_.modified); }
 
   // HDFS knows no condition for a read, so it is asked afterwards.
   void read_at(std::span<std::byte> into, std::uint64_t offset) const override {
-    const RangeSource source{
-        .request =
-            [this](std::uint64_t begin, std::uint64_t end) {
-              return server_->request(location_, fmt::format("OPEN&offset={}&length={}", begin, end - begin));
-            },
-        .first_byte =
-            [this](const HttpAnswer& answer, std::uint64_t begin) {
-              check_passing(answer);
-              if (answer.head.status == 200) return begin;
-              refuse_status(location_, fmt::format("byte {} cannot be read", begin), answer.head.status, said_by_hdfs(answer));
-            }};
+    const RangeSource source{.request =
+                                 [this](std::uint64_t begin, std::uint64_t end) {
+                                   return server_->request(location_,
+                                                           fmt::format("OPEN&offset={}&length={}", begin, end - begin));
+                                 },
+                             .first_byte =
+                                 [this](const HttpAnswer& answer, std::uint64_t begin) {
+                                   check_passing(answer);
+                                   if (answer.head.status == 200) return begin;
+                                   refuse_status(location_, fmt::format("byte {} cannot be read", begin), answer.head.status,
+                                                 parse_hdfs_refusal(answer.text));
+                                 }};
     read_range(server_->client(), location_, source, into, offset);
     if (server_->status(location_).is_same(seen_)) return;
     throw Error({.code = ErrorCode::io,
@@ -161,16 +120,12 @@ class WebHdfsFileSystem final : public ReadOnly {
   std::vector<FolderEntry> entries_of(const Location& folder) const override {
     const std::string doing = "the folder cannot be read";
     const HttpAnswer answer = server_->ask(folder, doing, "LISTSTATUS");
-    if (answer.head.status == 404) refuse_status(folder, doing, 404, said_by_hdfs(answer));
+    if (answer.head.status == 404) refuse_status(folder, doing, 404, parse_hdfs_refusal(answer.text));
     std::vector<FolderEntry> entries;
-    parse_hdfs(answer, folder, [&](const nlohmann::json& object) {
-      for (const auto& entry : object.at("FileStatuses").at("FileStatus")) {
-        const HdfsStatus status = status_from(entry);
-        if (!status.suffix.empty())
-          entries.push_back({.name = checked_name(status.suffix, folder), .kind = kind_of_type(status.type)});
-      }
-      return 0;
-    });
+    for (const HdfsStatus& status : parse_hdfs_listing(answer.text, folder)) {
+      if (status.suffix.empty()) continue;
+      entries.push_back({.name = checked_name(status.suffix, folder), .kind = kind_of_type(status.type)});
+    }
     std::ranges::sort(entries, {}, &FolderEntry::name);
     return entries;
   }

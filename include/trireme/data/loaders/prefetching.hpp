@@ -14,9 +14,9 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 struct PrefetchOptions {
-  int threads = 1;           // each loads whole micro-batches; 0: nothing is read ahead
-  std::int64_t batches = 2;  // the most micro-batches that all threads together read ahead
-  std::int64_t bytes = 0;    // the most bytes read ahead; a micro-batch larger than the one before may exceed it; 0: no bound
+  int threads = 1;           // each loads whole micro-batches; 0: nothing is prefetched
+  std::int64_t batches = 2;  // the most micro-batches that all threads together prefetch
+  std::int64_t bytes = 0;    // the most bytes prefetched; a micro-batch larger than the one before may exceed it; 0: no bound
 };
 
 struct PrefetchReport {
@@ -30,7 +30,7 @@ struct PrefetchReport {
 namespace detail {
 
 // Loads micro-batches in the order of steps on threads of its own, and hands them out in that order.
-class ReadAhead {
+class PrefetchQueue {
  public:
   struct Loaded {
     std::shared_ptr<void> batch;
@@ -38,10 +38,10 @@ class ReadAhead {
   };
   using Load = std::function<Loaded(std::int64_t step, std::int64_t micro_batch)>;
 
-  ReadAhead(const PrefetchOptions& options, std::int64_t num_micro_batches, Load load);
-  ~ReadAhead();  // waits for micro-batches that are being loaded
-  ReadAhead(const ReadAhead&) = delete;
-  ReadAhead& operator=(const ReadAhead&) = delete;
+  PrefetchQueue(const PrefetchOptions& options, std::int64_t num_micro_batches, Load load);
+  ~PrefetchQueue();  // waits for micro-batches that are being loaded
+  PrefetchQueue(const PrefetchQueue&) = delete;
+  PrefetchQueue& operator=(const PrefetchQueue&) = delete;
 
   std::shared_ptr<void> take(std::int64_t step, std::int64_t micro_batch);
   PrefetchReport report() const;
@@ -53,7 +53,7 @@ class ReadAhead {
 
 }  // namespace detail
 
-// A loader that reads ahead: while a step computes, threads load the micro-batches of the next steps. It returns the same
+// A loader that prefetches: while a step computes, threads load the micro-batches of the next steps. It returns the same
 // batches as the loader itself, for calls in any order. If the loader's load() throws, the exception is rethrown when that
 // batch is requested.
 //
@@ -74,13 +74,13 @@ class Prefetching {
     constexpr bool tells_bytes = requires(const Batch& batch) { bytes_of(batch); };
     require(options.bytes == 0 || tells_bytes, "a bound of {} bytes for batches that have no function bytes_of(batch)",
             options.bytes);
-    ahead_ = std::make_shared<detail::ReadAhead>(options, loader_->num_micro_batches(),
-                                                 [loader = loader_](std::int64_t step, std::int64_t micro_batch) {
-                                                   auto batch = std::make_shared<Batch>(loader->load(step, micro_batch));
-                                                   std::int64_t bytes = 0;
-                                                   if constexpr (tells_bytes) bytes = bytes_of(*batch);
-                                                   return detail::ReadAhead::Loaded{std::move(batch), bytes};
-                                                 });
+    ahead_ = std::make_shared<detail::PrefetchQueue>(options, loader_->num_micro_batches(),
+                                                     [loader = loader_](std::int64_t step, std::int64_t micro_batch) {
+                                                       auto batch = std::make_shared<Batch>(loader->load(step, micro_batch));
+                                                       std::int64_t bytes = 0;
+                                                       if constexpr (tells_bytes) bytes = bytes_of(*batch);
+                                                       return detail::PrefetchQueue::Loaded{std::move(batch), bytes};
+                                                     });
   }
 
   std::int64_t num_micro_batches() const { return loader_->num_micro_batches(); }
@@ -101,7 +101,7 @@ class Prefetching {
 
  private:
   std::shared_ptr<const L> loader_;
-  std::shared_ptr<detail::ReadAhead> ahead_;
+  std::shared_ptr<detail::PrefetchQueue> ahead_;
 };
 
 }  // namespace data

@@ -56,11 +56,15 @@ class TokenShardWriter {
 Location token_shard(const Location& prefix, std::int64_t number);          // PREFIX-00007.safetensors
 std::vector<std::int64_t> numbers_of_token_shards(const Location& prefix);  // of the existing shards, ascending
 
+// The same list. Throws Error{invalid_argument} for a shard whose metadata lacks some of these entries, since it was made from
+// something else.
+std::vector<std::int64_t> earlier_token_shards(const Location& prefix, const SafetensorsMetadata& wanted);
+
+// Makes the folder of the shards. Throws Error for a prefix that names no file in a folder.
+void prepare_token_shards(const Location& prefix);
+
 // Removes the unfinished shards of writers that were killed. Call it only if nobody writes shards of this prefix.
 void remove_unfinished_token_shards(const Location& prefix);
-
-// Throws Error{invalid_argument} if there are shards of this prefix.
-void require_no_token_shards(const Location& prefix);
 
 }  // namespace data
 }  // namespace trireme

@@ -52,8 +52,8 @@ class TokenShards {
   void read(std::int64_t document, std::int64_t begin, std::span<std::int32_t> into) const;
   std::vector<std::int32_t> at(std::int64_t document) const;  // all tokens of a document
 
-  // A text that identifies the content. It uses the "digest" in each shard's metadata, or if there is none, a digest of the
-  // file.
+  // A text that identifies the content. It uses the "digest" in each shard's metadata. Without one, a file of this machine is
+  // read; of a file elsewhere it uses the size and the version that its server states (content_or_version_at()).
   std::string content() const;
 
   // The metadata that all files agree on: only keys that all files have, with equal values.

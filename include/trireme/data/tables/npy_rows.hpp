@@ -42,8 +42,8 @@ class TRIREME_EXPORT NpyRows {
   Tensor<T> at(std::int64_t index) const;
   ArrayBatch<T> collate(std::span<const std::int64_t> indices, std::int64_t first_sample) const;
 
-  // A text that identifies the content: a digest of all bytes of a local file, cached for large files; for other files,
-  // location and size.
+  // A text that identifies the content: a digest of all bytes of a local file, cached for large files; for other files, the
+  // size and the version that their server states (content_or_version_at()).
   std::string content() const;
 
  private:

@@ -30,17 +30,17 @@ struct Slot {
   Place place;
   bool is_begun = false;
   bool is_ready = false;
-  ReadAhead::Loaded loaded = {};
+  PrefetchQueue::Loaded loaded = {};
   std::exception_ptr failure = nullptr;
 };
 
 }  // namespace
 
-struct ReadAhead::Impl {
+struct PrefetchQueue::Impl {
   Impl(const PrefetchOptions& options, std::int64_t num_micro_batches, Load load)
       : options_(options), num_micro_batches_(num_micro_batches), load_(std::move(load)) {
-    require(options.threads >= 0, "batches cannot be read ahead by {} threads", options.threads);
-    require(options.batches > 0, "at least one batch is read ahead, got {}", options.batches);
+    require(options.threads >= 0, "batches cannot be prefetched by {} threads", options.threads);
+    require(options.batches > 0, "at least one batch is prefetched, got {}", options.batches);
     require(options.bytes >= 0, "batches cannot take {} bytes", options.bytes);
   }
 
@@ -156,14 +156,16 @@ struct ReadAhead::Impl {
   PrefetchReport report_;
 };
 
-ReadAhead::ReadAhead(const PrefetchOptions& options, std::int64_t num_micro_batches, Load load)
+PrefetchQueue::PrefetchQueue(const PrefetchOptions& options, std::int64_t num_micro_batches, Load load)
     : impl_(std::make_unique<Impl>(options, num_micro_batches, std::move(load))) {}
 
-ReadAhead::~ReadAhead() = default;
+PrefetchQueue::~PrefetchQueue() = default;
 
-std::shared_ptr<void> ReadAhead::take(std::int64_t step, std::int64_t micro_batch) { return impl_->take({step, micro_batch}); }
+std::shared_ptr<void> PrefetchQueue::take(std::int64_t step, std::int64_t micro_batch) {
+  return impl_->take({step, micro_batch});
+}
 
-PrefetchReport ReadAhead::report() const {
+PrefetchReport PrefetchQueue::report() const {
   const std::scoped_lock lock(impl_->mutex_);
   return impl_->report_;
 }
