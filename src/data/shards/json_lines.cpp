@@ -11,6 +11,7 @@
 #include "data/shards/shard_index.hpp"
 #include "data/sources/ranged_file.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/data/sources/bad_samples.hpp"
 #include "trireme/files/json_fault.hpp"
 
 namespace trireme::data {
@@ -148,10 +149,9 @@ std::string content_of(const JsonLines& lines) {
 
 std::string text_of(const TextLine& line, std::string_view key) {
   const auto refuse = [&](const std::string& message) {
-    throw Error({.code = ErrorCode::corrupt_file,
-                 .message = fmt::format("{}: {}", place_of(line), message),
-                 .path = line.file.string(),
-                 .hint = fmt::format("each line is an object such as {{\"{}\": \"...\"}}", key)});
+    throw BadSample({.message = fmt::format("{}: {}", place_of(line), message),
+                     .path = line.file.string(),
+                     .hint = fmt::format("each line is an object such as {{\"{}\": \"...\"}}", key)});
   };
   auto object = nlohmann::json::parse(line.text, nullptr, false);
   if (!object.is_object()) refuse("this is no JSON object" + why_no_json(line.text));
