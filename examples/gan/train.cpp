@@ -8,10 +8,12 @@
 #include <variant>
 #include <vector>
 
+#include "training/image_archives.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/data/images/picture.hpp"
 #include "trireme/data/images/read_images.hpp"
 #include "trireme/data/loaders/image_loader.hpp"
+#include "trireme/data/loaders/prefetching.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;
@@ -88,7 +90,9 @@ void play(trainer::Run& run, const GanRecipe& recipe, const data::ImageDataset& 
   run.add(generator, *of_g, "generator.");
   run.add(discriminator, *of_d, "discriminator.");
   const std::vector<float> half(static_cast<std::size_t>(images.shape().channels), 0.5F);
-  const data::ImageLoader loader(images, {.batch = run.batch(), .normalization = {.mean = half, .std = half}});  // to [-1, 1]
+  const data::Prefetching loader(
+      data::ImageLoader(images, {.batch = run.batch(), .normalization = {.mean = half, .std = half}}),  // to [-1, 1]
+      recipe.ahead_of_archives());
   run.note(fmt::format("{}: {} parameters of the generator, {} of the discriminator; {}, {} images a step", recipe.model,
                        generator.store().num_elements(), discriminator.store().num_elements(), ranks_of(run),
                        loader.batch_size()));
@@ -134,7 +138,10 @@ template <typename P, typename D>
 void train(trainer::Run& run, const GanRecipe& recipe) {
   check(run.options());
   recipe.check_save(run);
-  const auto images = read_on_all(run, [&] { return data::read_training_images(recipe.data); });
+  const auto images = read_on_all(run, [&] {
+    return are_archives(recipe.data) ? read_archives(recipe.data, recipe, {.size = recipe.image_size})
+                                     : data::read_training_images(recipe.data);
+  });
   recipe.describe_data(run, data::content_of(images));
   const auto& [height, width, channels] = images.shape();
   if (recipe.model == "mlp") {

@@ -3,10 +3,10 @@
 #include <cstdint>
 #include <string>
 
-#include "training/recipe.hpp"
+#include "training/image_recipe.hpp"
 
 // The options of train_gan in addition to those of a run.
-struct GanRecipe : Recipe {
+struct GanRecipe : ImageRecipe {
   std::string model = "dcgan";
   std::int64_t latent = 64;
   std::int64_t features = 0;  // 0: the model's own

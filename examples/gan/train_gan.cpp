@@ -29,7 +29,12 @@ void GanRecipe::add_to(trainer::CommandLine& line) {
   optimizer_options.weight_decay = 0;
   optimizer_options.beta1 = 0.5;
   optimizer_options.beta2 = 0.999;
-  Recipe::add_to(line, "a folder with MNIST's files, or a file or folder in CIFAR-10's binary format (data_batch_*.bin)");
+  Recipe::add_to(
+      line,
+      "a folder with MNIST's files, a file or folder in CIFAR-10's binary format (data_batch_*.bin), or tar archives of images "
+      "as train-{000..099}.tar");
+  add_image_size(line);
+  add_archives(line);
   add_precision(line);
   line.add("model", model, {"mlp", "dcgan"}, "mlp: linear layers; dcgan: convolutions and batch norm");
   line.add("latent", latent, "random numbers from which an image is made");

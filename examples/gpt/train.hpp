@@ -9,6 +9,7 @@
 // The options of train_gpt in addition to those of a run.
 struct GptRecipe : Recipe {
   std::string tokenizer = "byte";
+  std::int64_t vocabulary = 0;  // of token shards; 0: as many as --data have
   int layers = 6;
   int heads = 6;
   std::int64_t width = 384;

@@ -14,7 +14,11 @@ using trainer::Differs;
 namespace {
 
 void check(const GptRecipe& recipe) {
-  require(!recipe.data.empty(), "--data is missing: name a text file, or a folder of text files");
+  require(!recipe.data.empty(), "--data is missing: name a text file, a folder of text files, or token shards");
+  require(recipe.vocabulary == 0 || recipe.tokens == "shards",
+          "--vocabulary {} is for --tokens shards; a text has 256 tokens, its bytes", recipe.vocabulary);
+  require(recipe.vocabulary >= 0 && recipe.vocabulary <= most_width, "--vocabulary {} does not lie in [1, {}]",
+          recipe.vocabulary, most_width);
   require_count("--layers", recipe.layers, most_layers);
   require_count("--heads", recipe.heads, most_width);
   require_count("--width", recipe.width, most_width);
@@ -51,10 +55,16 @@ std::vector<double> given_layer_costs(const GptRecipe& recipe) {
 }
 
 void GptRecipe::add_to(trainer::CommandLine& line) {
-  Recipe::add_to(line, "a text file, or a folder of text files");
+  Recipe::add_to(line, "a text file, a folder of text files, or token shards as train-{00..15}.safetensors");
   add_text(line);
   add_precision(line);
-  line.add("tokenizer", tokenizer, {"byte"}, "byte: every byte is a token");
+  line.add(
+      "tokens", tokens, {"text", "shards"},
+      "what the data hold: text; shards: token shards of trireme-data, or a JSON file of several with weights, packed into "
+      "sequences");
+  add_shards(line);
+  line.add("tokenizer", tokenizer, {"byte"}, "of texts; byte: every byte is a token");
+  line.add("vocabulary", vocabulary, "of token shards: the number of tokens that the model knows; 0: those of --data");
   line.add("layers", layers, "transformer blocks");
   line.add("heads", heads, "attention heads; must divide the width");
   line.add("width", width, "size of the residual stream");

@@ -8,13 +8,10 @@
 
 // The options of train_lm in addition to those of a run.
 struct LmRecipe : Recipe {
-  std::string model;            // a folder, or one of names_of_sizes()
-  std::string tokens = "text";  // the format of --data
-  std::string tokenizer;        // a folder or file, or "byte"
-  std::string chat_template;    // empty: the folder's
-  bool packing = false;         // puts several conversations into a sequence
-  std::string validation;       // token shards; empty: none
-  std::int64_t prefetch = 2;    // micro-batches of token shards that a thread loads meanwhile
+  std::string model;          // a folder, or one of names_of_sizes()
+  std::string tokenizer;      // a folder or file, or "byte"
+  std::string chat_template;  // empty: the folder's
+  bool packing = false;       // puts several conversations into a sequence
   std::int64_t block = 256;
   AdapterRecipe adapter;
 

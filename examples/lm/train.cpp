@@ -15,6 +15,8 @@
 #include "corpus.hpp"
 #include "models.hpp"
 #include "training/even_windows.hpp"
+#include "training/prepared.hpp"
+#include "training/token_rows.hpp"
 #include "trireme/models/folders/hugging_face.hpp"
 #include "trireme/trireme.hpp"
 
@@ -64,57 +66,11 @@ Windows windows_of(trainer::Run& run, const LmRecipe& recipe, const std::optiona
   return windows;
 }
 
-// Rows of token shards, which are prefetched.
-struct Shards {
-  data::Prefetching<data::Loader<data::Joined<data::PackedRows>>> training;
-  std::optional<data::Joined<data::PackedRows>> validation;
-  std::string about;
-  models::TokenText prompt;
+// Rows of token shards.
+struct Shards : TokenRows {
   models::TokenText stop = {};
-  std::string chat_template = {};
+  std::string chat_template = {};  // for the folder of --save
 };
-
-void check_vocabulary(const data::Joined<data::PackedRows>& rows, std::int64_t vocabulary) {
-  for (std::size_t part = 0; part < rows.parts().size(); ++part) rows.part(part).documents().check_vocabulary(vocabulary);
-}
-
-std::string about(const data::TokenMixture& mixture) {
-  std::int64_t tokens = 0;
-  std::string parts;
-  for (std::size_t part = 0; part < mixture.names.size(); ++part) {
-    const data::PackedRows& rows = mixture.rows.part(part);
-    tokens += rows.documents().num_tokens();
-    if (!mixture.weights.empty()) {
-      parts += fmt::format("{}{} with weight {}", part == 0 ? ": " : ", ", mixture.names[part],
-                           mixture.weights.front().weights[part]);
-    }
-  }
-  return fmt::format("{} tokens to train on, packed into {} sequences{}", tokens, mixture.rows.size(), parts);
-}
-
-Shards shards_of(trainer::Run& run, const LmRecipe& recipe, std::int64_t vocabulary) {
-  const data::PackedRowsOptions options{.length = recipe.block};
-  const auto open = [&](const std::string& data) {
-    return read_on_all(run, [&] { return data::open_token_mixture(data, options); });
-  };
-  const data::TokenMixture mixture = open(recipe.data);
-  take_turns_on_nodes(
-      run.world(), [&] { check_vocabulary(mixture.rows, vocabulary); }, "look for the largest token");
-  recipe.describe_data(run, content_of(mixture));
-  const data::Loader loader(mixture.rows, {.batch = run.batch(), .mixture = mixture.weights});
-  Shards shards{.training = data::Prefetching(
-                    loader, {.threads = recipe.prefetch > 0 ? 1 : 0, .batches = std::max<std::int64_t>(1, recipe.prefetch)}),
-                .validation = {},
-                .about = about(mixture),
-                .prompt = mixture.rows.part(0).documents().at(0)};
-  shards.prompt.resize(1);
-  if (!recipe.validation.empty()) {
-    shards.validation.emplace(open(recipe.validation).rows);
-    take_turns_on_nodes(
-        run.world(), [&] { check_vocabulary(*shards.validation, vocabulary); }, "look for the largest token");
-  }
-  return shards;
-}
 
 std::string about(const Answers& answers, const data::DocumentRows& rows, const LmRecipe& recipe) {
   const data::EncodedConversations& training = answers.training;
@@ -161,18 +117,6 @@ double unused_dropout(const models::GptNeoXOptions& options) {
   return std::max(options.unused_attention_dropout, options.unused_hidden_dropout);
 }
 double unused_dropout(const auto&) { return 0; }
-
-// A dataset that applies `prepare` to its batches.
-template <typename Dataset, typename Prepare>
-struct Prepared {
-  const Dataset* dataset;
-  const Prepare* prepare;
-
-  std::int64_t size() const { return dataset->size(); }
-  auto collate(std::span<const std::int64_t> indices, std::int64_t first_sample) const {
-    return (*prepare)(dataset->collate(indices, first_sample));
-  }
-};
 
 template <typename Net>
 void write_sample(trainer::Run& run, const LmRecipe& recipe, const Net& model,
@@ -250,7 +194,8 @@ void train_model(trainer::Run& run, const LmRecipe& recipe, const Options& optio
   } else {
     const auto as_it_is = [](const data::TokenBatch& batch) { return batch; };
     if (recipe.tokens == "shards") {
-      train_on<P, D, Options>(run, recipe, model, tokenizer, shards_of(run, recipe, options.vocabulary), as_it_is);
+      train_on<P, D, Options>(run, recipe, model, tokenizer,
+                              Shards{open_token_rows(run, recipe, recipe.block, options.vocabulary)}, as_it_is);
     } else if (has_conversations) {
       const Conversations source = conversations_of(run, recipe, *tokenizer, options.vocabulary);
       train_on<P, D, Options>(run, recipe, model, tokenizer, source, as_it_is);

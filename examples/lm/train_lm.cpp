@@ -23,11 +23,6 @@ void check(const LmRecipe& recipe) {
   require(recipe.block > 0, "--block {} is not above 0", recipe.block);
   require(recipe.chat_template.empty() || recipe.tokens == "instructions",
           "--chat-template {} is for conversations: give --tokens instructions with it", recipe.chat_template);
-  require(
-      recipe.validation.empty() || recipe.tokens == "shards",
-      "--validation {} is for token shards: give --tokens shards with it; of other data --validation-fraction is validated on",
-      recipe.validation);
-  require(recipe.prefetch >= 0, "--prefetch {} is below 0", recipe.prefetch);
   require(!recipe.packing || recipe.tokens == "instructions",
           "--packing is for conversations: give --tokens instructions with it; other tokens always fill their sequences");
 }
@@ -53,9 +48,7 @@ void LmRecipe::add_to(trainer::CommandLine& line) {
                        fmt::join(tokenizers::ChatTemplate::names(), ", ")));
   line.add("packing", packing,
            "put as many whole conversations into a sequence as fit, each learnt as if alone, instead of one and padding");
-  line.add("validation", validation, "token shards to validate on, for --tokens shards; not given: none", Differs::allowed);
-  line.add("prefetch", prefetch, "micro-batches of token shards that a thread loads while a step computes; 0: none",
-           Differs::allowed);
+  add_shards(line);
   line.add("tokenizer", tokenizer,
            "of texts and conversations: byte: every byte is a token; a folder of transformers, or its tokenizer.json or "
            "tokenizer.model; not given: "
@@ -64,12 +57,7 @@ void LmRecipe::add_to(trainer::CommandLine& line) {
   line.add("save_dtype", save_dtype, {"float32", "bfloat16", "float16"}, "of the weights in --save and --save-adapter",
            Differs::allowed);
   adapter.add_to(line, init);
-  line.after_parsing([this, &line] {
-    check(*this);
-    require(
-        tokens != "shards" || !line.given("validation_fraction"),
-        "--validation-fraction has no meaning for token shards: name shards by --validation; trireme-data split makes them");
-  });
+  line.after_parsing([this] { check(*this); });
 }
 
 int main(int argc, char** argv) {

@@ -8,7 +8,7 @@
 // The options of train_lstm in addition to those of a run.
 struct LstmRecipe : Recipe {
   std::string tokenizer = "character";
-  std::int64_t vocabulary = 10'000;
+  std::int64_t vocabulary = 10'000;  // of token shards 0: as many as --data have
   std::int64_t embedding = 256;
   std::int64_t hidden = 512;
   int layers = 2;

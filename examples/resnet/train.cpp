@@ -22,7 +22,7 @@ void train(trainer::Run& run, const ResNetRecipe& recipe) {
   recipe.check_save(run);
   const data::Images images = read_on_all(run, [&] {
     if (!are_archives(recipe.data)) return data::read_images(recipe.data, recipe.test_data);
-    return read_archives(recipe, recipe.image_size, 3, {.shorter = recipe.image_size});
+    return read_labelled_archives(recipe, {.size = recipe.image_size});
   });
   recipe.describe_data(run, data::content_of(images.training));
   const data::ImageShape& shape = images.training.shape();

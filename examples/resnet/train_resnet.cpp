@@ -1,7 +1,6 @@
 // Trains a classifier of images, on one rank or on many: see train_resnet --help and docs/train_resnet.md.
 
 #include "train.hpp"
-#include "training/image_archives.hpp"
 #include "trireme/core/error.hpp"
 
 using namespace trireme;
@@ -17,12 +16,9 @@ void ResNetRecipe::add_to(trainer::CommandLine& line) {
       "train-{000..099}.tar");
   add_validation(line);
   add_test_images(line);
+  add_classes(line);
+  add_image_size(line);
   add_archives(line);
-  line.add("image_size", image_size, "pixels to which images of tar archives are resized, on each side");
-  line.after_parsing([this] {
-    require(image_size >= 0 && image_size <= most_width, "--image-size {} is a number of pixels", image_size);
-    require((image_size > 0) == are_archives(data), "--image-size is for tar archives, which need it; --data is {}", data);
-  });
   add_precision(line);
   line.add("model", model, {"cnn", "resnet18", "resnet50"}, "cnn: two convolutions; resnet18, resnet50: for small images");
   add_augmentation(line);

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "training/image_recipe.hpp"
 #include "trireme/core/error.hpp"
@@ -14,23 +16,37 @@
 // Whether --data or --test-data is a pattern of tar archives: "train-{000..099}.tar", or a list of them, "@archives.txt".
 inline bool are_archives(std::string_view data) { return data.ends_with(".tar") || data.starts_with('@'); }
 
-// The images of the archives of --data and --test-data, decoded when they are read. The centre of an image whose shorter side
-// was resized to `size` is taken, unless `resizing` is given.
-inline trireme::data::Images read_archives(const ImageRecipe& recipe, std::int64_t size, std::int64_t channels,
-                                           const trireme::data::Resizing& resizing) {
+// The shape of the images that a model reads.
+struct ArchivedImages {
+  std::int64_t size;
+  std::int64_t channels = 3;
+  trireme::data::Resizing resizing = {.shorter = size};  // then the centre is taken
+};
+
+// The images of the archives of a pattern, decoded when they are read. Without --classes labels are not read.
+inline trireme::data::ImageDataset read_archives(const std::string& pattern, const ImageRecipe& recipe,
+                                                 const ArchivedImages& images) {
+  using namespace trireme;
+  static constexpr std::array<std::string_view, 1> endings{".tar"};
+  data::TarImageOptions options{.images = {.height = images.size,
+                                           .width = images.size,
+                                           .channels = images.channels,
+                                           .classes = std::max<std::int64_t>(1, recipe.classes),
+                                           .resizing = images.resizing,
+                                           .bad_samples = recipe.bad_sample_options()}};
+  if (recipe.classes == 0) options.label_field.clear();
+  return data::tar_images(data::TarShards(data::locations_of(pattern, endings)), std::move(options));
+}
+
+// The labelled images of --data and --test-data.
+inline trireme::data::Images read_labelled_archives(const ImageRecipe& recipe, const ArchivedImages& images) {
   using namespace trireme;
   require(recipe.classes > 0, "--classes is missing: the images of {} have labels below it", recipe.data);
   require(recipe.test_data.empty() || are_archives(recipe.test_data), "--test-data {} is not tar archives, as --data is",
           recipe.test_data);
-  const auto read = [&](const std::string& pattern) {
-    static constexpr std::array<std::string_view, 1> endings{".tar"};
-    return data::tar_images(
-        data::TarShards(data::locations_of(pattern, endings)),
-        {.images = {.height = size, .width = size, .channels = channels, .classes = recipe.classes, .resizing = resizing}});
-  };
-  data::Images images{.training = read(recipe.data), .test = {}};
-  if (!recipe.test_data.empty()) images.test = read(recipe.test_data);
-  return images;
+  data::Images read{.training = read_archives(recipe.data, recipe, images), .test = {}};
+  if (!recipe.test_data.empty()) read.test = read_archives(recipe.test_data, recipe, images);
+  return read;
 }
 
 // ImageNet's mean and standard deviation, by which models of photos are trained; of grey images half of the range. To compute

@@ -33,11 +33,10 @@ void train_classifier(trireme::trainer::Run& run, const ImageRecipe& recipe, con
   using namespace trireme;
   using D = typename Model::Device;
   model.label_smoothing = recipe.label_smoothing;
-  // Images of archives are decoded: a thread does it while a step computes.
   const data::Prefetching loader(
       data::ImageLoader(images.training,
                         {.batch = run.batch(), .normalization = normalization, .augmentation = recipe.augmentation}),
-      {.threads = are_archives(recipe.data) ? 1 : 0});
+      recipe.ahead_of_archives());
   recipe.load_weights(run, load);
   const auto optimizer = optim::make_optimizer<typename Model::Precision, D>(recipe.optimizer, model, recipe.optimizer_options);
   run.add(model, *optimizer);

@@ -7,6 +7,35 @@ using namespace trireme;
 using trainer::Differs;
 
 void ImageRecipe::add_archives(trainer::CommandLine& line) {
+  add_prefetch(line, "tar archives");
+  line.add("bad_samples", bad_samples, {"stop", "skip"},
+           "what happens if an image of an archive or a file is damaged, or has no label: stop; skip: the next good one takes "
+           "its place, and the log names it",
+           Differs::told);
+  line.add("bad_samples_most", most_bad_samples, "if a rank skips more than this, the run stops", Differs::allowed);
+  line.after_parsing([this, &line] {
+    require(most_bad_samples >= 0, "--bad-samples-most {} is below 0", most_bad_samples);
+    require(bad_samples == "skip" || !line.given("bad_samples_most"), "--bad-samples-most is for --bad-samples skip");
+  });
+}
+
+data::BadSampleOptions ImageRecipe::bad_sample_options() const {
+  return {.policy = bad_samples == "skip" ? data::OnBadSample::skip : data::OnBadSample::stop, .most = most_bad_samples};
+}
+
+data::PrefetchOptions ImageRecipe::ahead_of_archives() const {
+  return are_archives(data) ? ahead() : data::PrefetchOptions{.threads = 0};
+}
+
+void ImageRecipe::add_image_size(trainer::CommandLine& line) {
+  line.add("image_size", image_size, "pixels to which images of tar archives are resized, on each side");
+  line.after_parsing([this] {
+    require(image_size >= 0 && image_size <= most_width, "--image-size {} is a number of pixels", image_size);
+    require((image_size > 0) == are_archives(data), "--image-size is for tar archives, which need it; --data is {}", data);
+  });
+}
+
+void ImageRecipe::add_classes(trainer::CommandLine& line) {
   line.add("classes", classes, "of tar archives, whose labels lie below; other data have their own");
   line.after_parsing([this] {
     require(classes >= 0 && classes <= most_width, "--classes {} does not lie in [1, {}]", classes, most_width);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "trireme/core/error.hpp"
 #include "trireme/files/file_system.hpp"
 
@@ -78,15 +80,39 @@ void Recipe::add_text(CommandLine& line) {
   });
 }
 
+void Recipe::add_shards(CommandLine& line) {
+  line.add("validation", validation, "token shards to validate on, for --tokens shards; not given: none", Differs::allowed);
+  add_prefetch(line, "token shards");
+  line.after_parsing([this, &line] {
+    require(validation.empty() || tokens == "shards",
+            "--validation {} is for token shards: give --tokens shards with it; of other data --validation-fraction is "
+            "validated on",
+            validation);
+    require(
+        tokens != "shards" || !line.given("validation_fraction"),
+        "--validation-fraction has no meaning for token shards: name shards by --validation; trireme-data split makes them");
+  });
+}
+
+void Recipe::add_prefetch(CommandLine& line, const std::string& of_what) {
+  line.add("prefetch", prefetch, fmt::format("micro-batches of {} that a thread prefetches; 0: none", of_what),
+           Differs::allowed);
+  line.after_parsing([this] { require(prefetch >= 0, "--prefetch {} is below 0", prefetch); });
+}
+
+data::PrefetchOptions Recipe::ahead() const {
+  return {.threads = prefetch > 0 ? 1 : 0, .batches = std::max<std::int64_t>(1, prefetch)};
+}
+
 void Recipe::describe_data(Run& run, const std::string& content) const {
   run.describe("data_content", content, run.options().allow_other_data ? Differs::told : Differs::refused);
 }
 
-bool Recipe::has_validation(std::int64_t tokens, std::int64_t length, std::int64_t block) const {
-  require(tokens > length || validation_interval == 0 || validation_fraction == 0,
+bool Recipe::has_validation(std::int64_t num_tokens, std::int64_t length, std::int64_t block) const {
+  require(num_tokens > length || validation_interval == 0 || validation_fraction == 0,
           "the validation part of {} has {} tokens, --block {} needs more; raise --validation-fraction or set it to 0", data,
-          tokens, block);
-  return tokens > length;
+          num_tokens, block);
+  return num_tokens > length;
 }
 
 void Recipe::load_weights(const Run& run, const std::function<void()>& load) const {

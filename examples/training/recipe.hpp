@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "trireme/data/images/image_batch.hpp"
+#include "trireme/data/loaders/prefetching.hpp"
 #include "trireme/data/text/token_batch.hpp"
 #include "trireme/device/with_device.hpp"
 #include "trireme/optim/named.hpp"
@@ -31,13 +32,21 @@ struct Recipe {
   std::int64_t validation_interval = 100;  // steps; 0: none
   double validation_fraction = 0.1;        // of a text
   std::int64_t sample = 0;                 // tokens
+  std::string tokens = "text";             // the format of --data
+  std::string validation;                  // token shards; empty: none
+  std::int64_t prefetch = 2;               // micro-batches that a thread loads meanwhile, of data that stream
 
   // Adds the options of all trainers. `about_data`: the help text of --data.
   void add_to(trireme::trainer::CommandLine& line, const std::string& about_data);
   // Add options that only some trainers have.
   void add_precision(trireme::trainer::CommandLine& line);
   void add_validation(trireme::trainer::CommandLine& line);
-  void add_text(trireme::trainer::CommandLine& line);  // for language models, with add_validation()
+  void add_text(trireme::trainer::CommandLine& line);    // for language models, with add_validation()
+  void add_shards(trireme::trainer::CommandLine& line);  // for language models, in addition to --tokens
+  void add_prefetch(trireme::trainer::CommandLine& line, const std::string& of_what);
+
+  // For data that stream: a thread loads them while a step computes, unless --prefetch is 0.
+  trireme::data::PrefetchOptions ahead() const;
 
   // Calls body(P(), D()) with the types for --precision and --device.
   template <typename Body>
@@ -70,7 +79,7 @@ struct Recipe {
 
   // Whether a validation part with this many tokens has a window of `length` and its target. Throws an Error that names --block
   // if it has none and validation was asked for.
-  bool has_validation(std::int64_t tokens, std::int64_t length, std::int64_t block) const;
+  bool has_validation(std::int64_t num_tokens, std::int64_t length, std::int64_t block) const;
 
   // Whether a validation is due; call it after an update.
   bool validates(const trireme::trainer::Run& run) const {

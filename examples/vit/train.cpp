@@ -29,9 +29,9 @@ data::Resizing resizing_for(const VitRecipe& recipe, std::int64_t size) {
 NamedImages read(const VitRecipe& recipe) {
   if (are_archives(recipe.data)) {
     const models::VisionTransformerOptions options = model_options(recipe, recipe.image_size);
-    const data::Resizing resizing =
-        recipe.init.empty() ? data::Resizing{.shorter = options.image_size} : resizing_for(recipe, options.image_size);
-    return {.images = read_archives(recipe, options.image_size, options.channels, resizing), .class_names = {}};
+    ArchivedImages of_model{.size = options.image_size, .channels = options.channels};
+    if (!recipe.init.empty()) of_model.resizing = resizing_for(recipe, options.image_size);
+    return {.images = read_labelled_archives(recipe, of_model), .class_names = {}};
   }
   if (!data::has_class_folders(recipe.data)) {
     require(recipe.image_size == 0,
@@ -41,6 +41,7 @@ NamedImages read(const VitRecipe& recipe) {
   const models::VisionTransformerOptions options = model_options(recipe, recipe.image_size);
   data::ImageFolderOptions of_folder{.height = options.image_size, .width = options.image_size, .channels = options.channels};
   of_folder.resizing = resizing_for(recipe, options.image_size);
+  of_folder.bad_samples = recipe.bad_sample_options();
   data::ImageFolder training = data::read_image_folder(recipe.data, of_folder);
   if (training.class_names != options.labels && std::ranges::is_permutation(training.class_names, options.labels)) {
     of_folder.classes = options.labels;  // the order in which the model's head has them

@@ -66,6 +66,7 @@ void VitRecipe::add_to(trainer::CommandLine& line) {
   Recipe::add_to(line,
                  "a folder with MNIST's files, a file or folder in CIFAR-10's binary format (data_batch_*.bin), a folder with "
                  "one of PNG and JPEG files for each class, or tar archives as train-{000..099}.tar");
+  add_classes(line);
   add_archives(line);
   add_validation(line);
   add_test_images(line);

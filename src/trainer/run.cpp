@@ -152,6 +152,7 @@ void Run::end_step(const StepSummary* summary) {
   if (run.place.shape().tokens_per_sample > 0)
     registry.counter("tokens").add(samples * static_cast<double>(run.place.shape().tokens_per_sample));
   run.tell_rate();
+  run.tell_data();
   for (const auto& callback : run.callbacks) {
     const WithoutCollectives guard("a callback of Run::after_step");
     callback(report, run.asked);
@@ -195,7 +196,7 @@ void Run::end_loop() {
     note(fmt::format("all {} had passed before", to_text(run.options.until)));
   }
   if (!nothing_done) {
-    for (const std::string& line : run.last_words()) note(line);
+    for (const std::string& line : run.last_words(run.bad_samples_of_all())) note(line);
   }
   run.checkpoints.report(run.ending == Ending::signal ? RunState::stopped : RunState::finished);
 }
@@ -276,6 +277,11 @@ std::optional<parallel::Step> StepOwner::begin() {
 }
 
 std::int64_t StepOwner::number() const { return run_->impl_->done; }
+
+void StepOwner::add_waiting_for_data(double seconds) const {
+  run_->impl_->this_start.waiting_for_data_seconds += seconds;
+  monitor::Registry::current().counter("data_waiting_seconds").add(seconds);
+}
 
 const StepSummary& StepOwner::finish(parallel::Step& step) {
   Run::Impl& run = *run_->impl_;

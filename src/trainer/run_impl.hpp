@@ -57,6 +57,8 @@ struct ThisStart {
   std::optional<double> first_loss;
   double last_loss = 0;
   double exposed_seconds = 0;
+  double waiting_for_data_seconds = 0;
+  data::LoaderReport told;  // what the metrics have of the loader's report
   bool steps_are_told = false;
 };
 
@@ -229,10 +231,10 @@ class Run::Impl {
   }
 
   // Lines that the run prints; run_words.cpp.
-  void tell_of_steps();                         // once: length, learning rates and clipping
-  void tell_of_short_grace();                   // once, after the second step, since the first is slower than the others
-  void tell_decisions();                        // about how gradients are summed
-  std::vector<std::string> last_words() const;  // a summary of this start's steps
+  void tell_of_steps();        // once: length, learning rates and clipping
+  void tell_of_short_grace();  // once, after the second step, since the first is slower than the others
+  void tell_decisions();       // about how gradients are summed
+  std::vector<std::string> last_words(std::int64_t bad_samples) const;  // a summary of this start's steps
 
   // Sets the gauge of tokens or samples per second, between the ends of the last two steps.
   void tell_rate() {
@@ -244,6 +246,10 @@ class Run::Impl {
         .gauge(tokens > 0 ? "tokens_per_second" : "samples_per_second")
         .set(samples * static_cast<double>(std::max<std::int64_t>(tokens, 1)) / seconds);
   }
+
+  // What the loader reports; run_data.cpp.
+  void tell_data();                         // adds what it has done since the last step to the metrics
+  std::int64_t bad_samples_of_all() const;  // a sample that two ranks have met counts twice. Collective
 
   monitor::Snapshot snapshot() const {
     const auto epoch_samples = static_cast<double>(place.shape().samples_per_epoch);

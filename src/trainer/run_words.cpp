@@ -37,7 +37,7 @@ void Run::Impl::tell_decisions() {
   }
 }
 
-std::vector<std::string> Run::Impl::last_words() const {
+std::vector<std::string> Run::Impl::last_words(std::int64_t bad_samples) const {
   const double seconds = this_start.since_start.seconds();
   const auto samples = static_cast<double>(place.samples_of(done) - place.samples_of(this_start.first_step));
   const std::int64_t tokens = place.shape().tokens_per_sample;
@@ -49,7 +49,13 @@ std::vector<std::string> Run::Impl::last_words() const {
   line += tokens > 0 ? fmt::format(", {:.0f} tokens/s", samples * static_cast<double>(tokens) / seconds)
                      : fmt::format(", {:.0f} samples/s", samples / seconds);
   line += fmt::format(", {:.1f} % of the time waiting for other ranks", 100 * this_start.exposed_seconds / seconds);
+  const double of_data = 100 * this_start.waiting_for_data_seconds / seconds;
+  if (of_data >= 0.05) line += fmt::format(", {:.1f} % for data", of_data);
   std::vector<std::string> lines{std::move(line)};
+  if (bad_samples > 0) {
+    lines.push_back(fmt::format("{} bad sample{}: the log names each", bad_samples,
+                                bad_samples == 1 ? " was replaced by a good one" : "s were replaced by good ones"));
+  }
   for (const RunModel& each : models.all()) {
     if (each.optimizer == nullptr) continue;
     const std::string of = each.title();

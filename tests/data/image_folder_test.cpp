@@ -9,6 +9,7 @@
 #include "data/images/decode_picture.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/log.hpp"
 #include "trireme/data/images/picture.hpp"
 #include "trireme/data/images/read_image_folder.hpp"
 
@@ -223,4 +224,36 @@ TEST_CASE("of resized images the centre is taken") {
              ContainsSubstring("4 x 3") && ContainsSubstring("too small for a centre crop"));
   CHECK_THAT(error_of(folder.path(), {.height = 4, .width = 4, .resizing = {.shorter = 20'000}}),
              ContainsSubstring("1.png") && ContainsSubstring("20000 x 40000"));
+}
+
+TEST_CASE("a damaged file of a folder is skipped alike for any share of it") {
+  set_log_sink([](Severity, std::string_view) {});
+  const TemporaryFolder folder;
+  for (std::uint8_t value = 0; value < 6; ++value) {
+    write_grey(folder.path() / (value < 3 ? "a" : "b") / fmt::format("{}.png", value), value);
+  }
+  write_bytes(folder.path() / "a" / "2.png", tests::Bytes{'n', 'o'});
+  write_bytes(folder.path() / "b" / "5.png", tests::Bytes{});
+  ImageFolderOptions options{.height = 2, .width = 2, .channels = 1};
+  CHECK_THAT(error_of(folder.path(), options), ContainsSubstring("a/2.png"));
+  options.bad_samples = {.policy = OnBadSample::skip, .most = 2};
+  const std::array<std::array<int, 2>, 6> expected{{{0, 0}, {1, 0}, {3, 1}, {3, 1}, {4, 1}, {0, 0}}};  // values and labels
+  for (const int ranks : {1, 2, 3}) {
+    std::size_t at = 0;
+    options.count = ranks;
+    for (options.index = 0; options.index < ranks; ++options.index) {
+      const ImageDataset images = read_image_folder(folder.path(), options).images;
+      for (std::int64_t image = 0; image < images.count(); ++image, ++at) {
+        CHECK(images.image(image)[0] == expected[at][0]);
+        CHECK(images.label(image) == expected[at][1]);
+      }
+      if (ranks == 1) CHECK(images.num_bad_samples() == 2);
+    }
+    CHECK(at == 6);
+  }
+  options.index = 0;
+  options.count = 1;
+  options.bad_samples.most = 1;
+  CHECK_THAT(error_of(folder.path(), options), ContainsSubstring("more than 1 bad samples"));
+  set_log_sink({});
 }

@@ -54,6 +54,7 @@ TEST_CASE("batches that are prefetched come in order, also after jumps") {
     REQUIRE(loader.load(2, 0).number == 6);
     CHECK(loader.report().batches == 38);
     CHECK(loader.report().not_ahead >= 1);
+    CHECK((loader.report().loading_seconds > 0.038 && loader.report().waiting_seconds > 0));
   }
 }
 
@@ -63,6 +64,9 @@ TEST_CASE("no more batches are prefetched than the bounds allow") {
   for (std::int64_t step = 0; step < 5; ++step) few.load(step, 0), few.load(step, 1), few.load(step, 2);
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   CHECK(*counting.loads == 17);  // the last one and two ahead
+  few.load(5, 0);
+  CHECK(few.report().ready_batches == 2);
+  CHECK(few.report().ready_bytes == 20);
   CHECK(*counting.most_running <= 3);
 
   const Counting bounded;

@@ -12,10 +12,12 @@
 #include "data/tar_files.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/log.hpp"
 #include "trireme/data/images/normalized_images.hpp"
 #include "trireme/data/images/read_image_folder.hpp"
 #include "trireme/data/loaders/evaluation_batches.hpp"
 #include "trireme/data/loaders/image_loader.hpp"
+#include "trireme/data/loaders/prefetching.hpp"
 
 using namespace trireme;
 using namespace trireme::data;
@@ -128,6 +130,55 @@ TEST_CASE("a random crop is one of the image as it is stored") {
     whole += std::abs(mean - of_all) < 0.03 ? 1 : 0;
   }
   CHECK(whole > num_images / 2);
+}
+
+TEST_CASE("a bad image of an archive is skipped alike by all loaders, within its part") {
+  set_log_sink([](Severity, std::string_view) {});
+  const TemporaryFolder folder;
+  std::string archive;
+  for (std::int64_t number = 0; number < num_images; ++number) {
+    const std::string name = fmt::format("{:02}", number), png = png_text(number);
+    if (number != 5) archive += tests::tar_file(name + ".cls", number == 11 ? "9" : std::to_string(number / 8));
+    archive += tests::tar_file(name + ".png", number == 6 ? png.substr(0, png.size() / 2) : png);
+  }
+  tests::write_text(folder.path() / "x.tar", archive + tests::tar_mark);
+  const auto images_of = [&](const BadSampleOptions& bad) {
+    return tar_images(TarShards({folder.path() / "x.tar"}),
+                      {.images = {.height = 7, .width = 8, .classes = 3, .bad_samples = bad}});
+  };
+  const ImageDataset images = images_of({.policy = OnBadSample::skip});
+  const ImageDataset stopping = images_of({});
+  CHECK_THROWS_AS(stopping.image(5), BadSample);
+  CHECK(stopping.label(6) == 0);
+  CHECK(images.label(6) == 0);
+  CHECK(std::ranges::equal(images.image(5), stopping.image(7)));
+  CHECK(std::ranges::equal(images.part(0, 7).image(6), stopping.image(0)));  // not of what lies behind the part
+  CHECK(images.num_bad_samples() == 2);
+  std::vector<std::int32_t> labels[2];
+  for (const int ranks : {1, 2}) {
+    for (std::int64_t step = 0; step < 6; ++step) {
+      for (int rank = 0; rank < ranks; ++rank) {
+        const Prefetching loader(
+            ImageLoader(images, {.batch = {.batch_size = 8, .index = rank, .count = ranks},
+                                 .augmentation = {.random_resized_crop = RandomResizedCrop{}, .mixup_alpha = 0.4}}));
+        for (const std::int32_t label : loader.load(step).labels.span()) labels[ranks - 1].push_back(label);
+        const LoaderReport report = loader.report();
+        CHECK(report.num_bad_samples == images.num_bad_samples());
+        CHECK((report.decoding_seconds > 0 && report.augmenting_seconds > 0));
+      }
+    }
+  }
+  CHECK(labels[0] == labels[1]);
+  CHECK(images.num_bad_samples() == 3);
+  const ImageDataset few = images_of({.policy = OnBadSample::skip, .most = 1});
+  CHECK_THROWS_WITH(few.image(5), ContainsSubstring("more than 1 bad samples; sample 6: ") && ContainsSubstring("x.tar: 06"));
+  set_log_sink({});
+
+  // Without labels all images are of one class.
+  const auto unlabelled =
+      tar_images(TarShards({folder.path() / "x.tar"}), {.images = {.height = 7, .width = 8, .classes = 1}, .label_field = ""});
+  CHECK(unlabelled.label(11) == 0);
+  CHECK(std::ranges::equal(unlabelled.image(5), unlabelled.image(5)));
 }
 
 TEST_CASE("any files are images that are decoded when they are read") {

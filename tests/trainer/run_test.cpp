@@ -1,7 +1,9 @@
 #include "trireme/trainer/run.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -41,6 +43,32 @@ class Log {
  private:
   std::mutex mutex_;
   std::string text_;
+};
+
+struct Kept : monitor::Sink {
+  explicit Kept(std::vector<monitor::Snapshot>& to) : snapshots(to) {}
+  void write(const monitor::Snapshot& snapshot) override { snapshots.push_back(snapshot); }
+  std::vector<monitor::Snapshot>& snapshots;
+};
+
+// Tells the same of each batch that it has loaded; each rank has met two bad samples.
+struct ReportingLoader : PointLoader {
+  using PointLoader::PointLoader;
+
+  PointBatch load(std::int64_t step, std::int64_t micro_batch = 0) const {
+    ++*loads;
+    return PointLoader::load(step, micro_batch);
+  }
+  data::LoaderReport report() const {
+    const auto count = static_cast<double>(*loads);
+    return {.batches = *loads,
+            .loading_seconds = 2 * count,
+            .ready_batches = 3,
+            .ready_bytes = 300,
+            .decoding_seconds = 0.5 * count,
+            .num_bad_samples = std::min<std::int64_t>(2, *loads)};
+  }
+  std::shared_ptr<std::int64_t> loads = std::make_shared<std::int64_t>(0);
 };
 
 std::vector<float> trained_by_run(const Group& world, const Options& options) {
@@ -454,17 +482,42 @@ TEST_CASE("each model of each rank has a communication hook of its own") {
   });
 }
 
+TEST_CASE("the metrics and the last lines of a run have what its loader reports") {
+  const Log log;
+  run_ranks(2, [&](const Group& world) {
+    std::vector<monitor::Snapshot> snapshots;
+    Run run(world, {.until = Steps{3}, .batch_size = 12, .micro_batch_size = 3});
+    run.add_sink(std::make_unique<Kept>(snapshots));
+    PointNet net(run.context());
+    optim::AdamW<Float32> optimizer(net);
+    run.add(net, optimizer);
+    const ReportingLoader loader(run.batch());
+    for (auto& step : run.steps(loader)) {
+      for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+      step.update(optimizer);
+    }
+    if (world.rank() != 0) return;
+    const auto increase = [&](std::size_t step, const char* name) {
+      const monitor::Metric* metric = snapshots[step].find(name);
+      return metric == nullptr ? 0 : metric->increase;
+    };
+    for (const std::size_t step : {0, 1, 2}) {  // of two micro-batches each
+      expect(increase(step, "data_waiting_seconds") > 0, "the time that a step waits");
+      expect(increase(step, "data_loading_seconds") == 4 && increase(step, "data_decoding_seconds") == 1, "times of stages");
+      expect(increase(step, "bad_samples") == (step == 0 ? 2 : 0), "bad samples");
+      expect(snapshots[step].find("data_ready_batches")->value == 3, "what is ready");
+      expect(snapshots[step].find("data_reading_seconds") == nullptr, "what is not reported is left out");
+    }
+  });
+  CHECK(log.has("4 bad samples were replaced by good ones: the log names each"));
+}
+
 TEST_CASE("metrics of a run") {
   const Log log;
   const RunFolder folder;
   std::filesystem::create_directories(folder.path);
   run_ranks(2, [&](const Group& world) {
     monitor::Registry::current().restart();
-    struct Kept : monitor::Sink {
-      explicit Kept(std::vector<monitor::Snapshot>& to) : snapshots(to) {}
-      void write(const monitor::Snapshot& snapshot) override { snapshots.push_back(snapshot); }
-      std::vector<monitor::Snapshot>& snapshots;
-    };
     std::vector<monitor::Snapshot> snapshots;
     Run run(world, {.until = Steps{3}, .batch_size = 12, .metrics = folder.path / "metrics.jsonl"});
     run.add_sink(std::make_unique<Kept>(snapshots));

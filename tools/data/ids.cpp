@@ -20,7 +20,7 @@ class Settings {
   explicit Settings(const std::string& run) : reader_(checkpoint::newest_folder(run)) {
     const std::string tokens = find("tokens");
     if (tokens == "shards") return;
-    refuse("the run has read no token shards: ids are told of train_lm --tokens shards", "tokens", "shards", tokens);
+    refuse("the run has read no token shards: ids are told of runs with --tokens shards", "tokens", "shards", tokens);
   }
 
   std::string text(const std::string& name) const {

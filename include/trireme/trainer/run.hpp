@@ -22,6 +22,7 @@
 #include "trireme/core/units.hpp"
 #include "trireme/data/loaders/batch_loader.hpp"
 #include "trireme/data/loaders/evaluation_batches.hpp"
+#include "trireme/data/loaders/loader_report.hpp"
 #include "trireme/data/sources/batch_options.hpp"
 #include "trireme/files/location.hpp"
 #include "trireme/mesh/process_mesh.hpp"
@@ -56,7 +57,8 @@ struct LoaderShape {
   std::int64_t tokens_per_sample = 0;                                // 0: it reads no tokens
   std::function<std::int64_t(std::int64_t steps)> samples_of_steps;  // of all ranks together
   std::function<std::int64_t(std::int64_t samples)> steps_of_samples;
-  std::function<std::string()> content = {};  // describes the loader's data; empty: the loader can't
+  std::function<std::string()> content = {};        // describes the loader's data; empty: the loader can't
+  std::function<data::LoaderReport()> report = {};  // empty: the loader reports nothing
 };
 
 // A training run. It holds the ranks and their places on the mesh, the place in the data, checkpoints, metrics and signals.
@@ -291,6 +293,7 @@ class StepRange {
                       .steps_of_samples = [&loader](std::int64_t samples) { return data::steps_of_samples(loader, samples); }};
     if constexpr (requires { loader.content(); }) shape.content = [&loader] { return std::string(loader.content()); };
     if constexpr (requires { loader.tokens_per_sample(); }) shape.tokens_per_sample = loader.tokens_per_sample();
+    if constexpr (data::ReportingLoader<Loader>) shape.report = [&loader] { return loader.report(); };
     return shape;
   }
 

@@ -10,6 +10,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"
+#include "trireme/core/stopwatch.hpp"
 #include "trireme/data/loaders/batch_loader.hpp"
 #include "trireme/optim/any_optimizer.hpp"
 #include "trireme/parallel/step/step.hpp"
@@ -31,6 +32,7 @@ class StepOwner {
   // Calls finish(), then updates with the given options; null: with the run's learning rate and clipping.
   bool update(parallel::Step& step, optim::AnyOptimizer& optimizer, const optim::UpdateOptions* options);
   std::int64_t number() const;
+  void add_waiting_for_data(double seconds) const;
 
  private:
   template <typename Loader>
@@ -56,8 +58,10 @@ class [[nodiscard]] RunStep {
   // The micro-batches of this rank; each is loaded when the iteration reaches it.
   auto batches() const {
     return std::views::iota(std::int64_t{0}, loader_->num_micro_batches()) |
-           std::views::transform(
-               [loader = loader_, number = number_](std::int64_t micro_batch) { return loader->load(number, micro_batch); });
+           std::views::transform([loader = loader_, number = number_, owner = owner_](std::int64_t micro_batch) {
+             const WaitForData wait{.owner = owner, .since = {}};
+             return loader->load(number, micro_batch);
+           });
   }
 
   // See parallel::Step.
@@ -81,6 +85,13 @@ class [[nodiscard]] RunStep {
   bool has_model() const { return step_.has_value(); }
 
  private:
+  // Adds its own lifetime to the time that the step waits for data.
+  struct WaitForData {
+    const StepOwner& owner;
+    Stopwatch since;
+    ~WaitForData() { owner.add_waiting_for_data(since.seconds()); }
+  };
+
   parallel::Step& step() {
     require(step_.has_value(), "step {} of a run without a model: call run.add(model, optimizer) before run.steps()", number_);
     return *step_;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "trireme/core/error.hpp"
+#include "trireme/data/sources/bad_samples.hpp"
 
 namespace trireme::data {
 namespace {
@@ -32,13 +32,12 @@ Picture decode_as(std::span<const std::uint8_t> bytes, const Location& path, boo
     return decode_webp(bytes, path);
   const auto other =
       std::ranges::find_if(other_formats, [&](const PictureFormat& one) { return begin.starts_with(one.begin); });
-  throw Error({.code = ErrorCode::corrupt_file,
-               .message = bytes.empty()                  ? "the file is empty"
-                          : other != other_formats.end() ? fmt::format("the file is a {} image", other->name)
-                                                         : "the file is no image",
-               .path = path.string(),
-               .wanted = "PNG, JPEG or WebP",
-               .hint = "convert it, or move it out of the folder"});
+  throw BadSample({.message = bytes.empty()                  ? "the file is empty"
+                              : other != other_formats.end() ? fmt::format("the file is a {} image", other->name)
+                                                             : "the file is no image",
+                   .path = path.string(),
+                   .wanted = "PNG, JPEG or WebP",
+                   .hint = "convert it, or move it out of the folder"});
 }
 
 }  // namespace
@@ -53,10 +52,9 @@ Picture decode_part(std::span<const std::uint8_t> bytes, const Location& path, c
 
 void check_extents(std::int64_t height, std::int64_t width, const Location& path) {
   if (height <= 0 || width <= 0 || width > most_pixels / height) {
-    throw Error({.code = ErrorCode::corrupt_file,
-                 .message = fmt::format("an image of {} x {} pixels is too large", height, width),
-                 .path = path.string(),
-                 .wanted = fmt::format("at most {} pixels", most_pixels)});
+    throw BadSample({.message = fmt::format("an image of {} x {} pixels is too large", height, width),
+                     .path = path.string(),
+                     .wanted = fmt::format("at most {} pixels", most_pixels)});
   }
 }
 

@@ -11,6 +11,8 @@
 #include "data/images/image_content.hpp"
 #include "data/images/resizing.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/stopwatch.hpp"
+#include "trireme/data/sources/bad_samples.hpp"
 
 namespace trireme::data {
 namespace {
@@ -39,8 +41,11 @@ class EncodedContent final : public ImageContent {
       : options_(options), read_(std::move(read)), content_(std::move(content)) {}
 
   LabelledPixels read(std::int64_t index, const ImageShape& shape, const BoxRule& box_of) const override {
+    Stopwatch stage;
     const EncodedImage image = checked(index);
-    return {.pixels = pixels_in(box_of ? boxed(image, shape, box_of) : whole(image, shape)), .label = image.label};
+    const double reading = stage.restart();
+    ImagePixels pixels = pixels_in(box_of ? boxed(image, shape, box_of) : whole(image, shape));
+    return {.pixels = std::move(pixels), .label = image.label, .reading_seconds = reading, .decoding_seconds = stage.seconds()};
   }
 
   std::int32_t label(std::int64_t index) const override { return checked(index).label; }
@@ -54,10 +59,9 @@ class EncodedContent final : public ImageContent {
   EncodedImage checked(std::int64_t index) const {
     EncodedImage image = read_(index);
     if (image.label >= 0 && image.label < options_.classes) return image;
-    throw Error({.code = ErrorCode::corrupt_file,
-                 .message = fmt::format("the label {} is none of the classes 0 to {}", image.label, options_.classes - 1),
-                 .path = image.name,
-                 .hint = "set .classes to the number of classes"});
+    throw BadSample({.message = fmt::format("the label {} is none of the classes 0 to {}", image.label, options_.classes - 1),
+                     .path = image.name,
+                     .hint = "set .classes to the number of classes"});
   }
 
   Picture decoded(const EncodedImage& image, const PartRule& part_of) const {
@@ -105,7 +109,8 @@ ImageDataset encoded_images(std::int64_t count, const EncodedImageOptions& optio
   return {std::make_shared<const EncodedContent>(options, std::move(read), std::move(content)),
           {.height = options.height, .width = options.width, .channels = options.channels},
           count,
-          options.classes};
+          options.classes,
+          SampleReader(options.bad_samples)};
 }
 
 }  // namespace trireme::data

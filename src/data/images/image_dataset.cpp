@@ -77,8 +77,8 @@ std::vector<Histogram> histograms_of(const ImageDataset& dataset) {
 }  // namespace
 
 ImageDataset::ImageDataset(const ImageShape& shape, std::vector<std::uint8_t> pixels, std::vector<std::int32_t> labels,
-                           std::int64_t classes)
-    : shape_(shape), classes_(classes), count_(std::ssize(labels)) {
+                           std::int64_t classes, SampleReader reader)
+    : shape_(shape), classes_(classes), count_(std::ssize(labels)), reader_(std::move(reader)) {
   require(shape.height > 0 && shape.width > 0 && shape.channels > 0, "images of {} x {} pixels and {} channels do not exist",
           shape.height, shape.width, shape.channels);
   require(std::ssize(pixels) == count_ * shape.numel(), "{} bytes of pixels do not hold {} images of {} x {} x {} bytes",
@@ -91,8 +91,8 @@ ImageDataset::ImageDataset(const ImageShape& shape, std::vector<std::uint8_t> pi
 }
 
 ImageDataset::ImageDataset(std::shared_ptr<const ImageContent> content, const ImageShape& shape, std::int64_t count,
-                           std::int64_t classes)
-    : shape_(shape), classes_(classes), count_(count), content_(std::move(content)) {}
+                           std::int64_t classes, SampleReader reader)
+    : shape_(shape), classes_(classes), count_(count), content_(std::move(content)), reader_(std::move(reader)) {}
 
 void ImageDataset::check_index(std::int64_t index) const {
   require(index >= 0 && index < count_, "image {} does not exist among {} images", index, count_);
@@ -105,7 +105,9 @@ ImagePixels pixels_in(std::vector<std::uint8_t> pixels) {
 
 LabelledPixels read_pixels(const ImageDataset& images, std::int64_t index, const BoxRule& box_of) {
   images.check_index(index);
-  return images.content_->read(images.begin_ + index, images.shape_, box_of);
+  const Range among{.begin = images.begin_, .end = images.begin_ + images.count_};
+  return images.reader_(images.begin_ + index, among,
+                        [&](std::int64_t image) { return images.content_->read(image, images.shape_, box_of); });
 }
 
 ImagePixels ImageDataset::image(std::int64_t index) const {
@@ -115,6 +117,7 @@ ImagePixels ImageDataset::image(std::int64_t index) const {
 }
 
 std::int32_t ImageDataset::label(std::int64_t index) const {
+  if (reader_.policy() != OnBadSample::stop) return read_pixels(*this, index).label;  // that of the image in its place
   check_index(index);
   return content_->label(begin_ + index);
 }

@@ -11,7 +11,7 @@
 // clang-format on
 
 #include "data/images/decode_picture.hpp"
-#include "trireme/core/error.hpp"
+#include "trireme/data/sources/bad_samples.hpp"
 
 namespace trireme::data {
 namespace {
@@ -100,8 +100,7 @@ struct JpegReading {
 Picture decode_jpeg(std::span<const std::uint8_t> bytes, const Location& path, const PartRule& part_of) {
   JpegReading reading;
   const auto refuse = [&](std::string message, std::string hint) {
-    throw Error(
-        {.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path.string(), .hint = std::move(hint)});
+    throw BadSample({.message = std::move(message), .path = path.string(), .hint = std::move(hint)});
   };
   const auto require_read = [&](bool is_read) {
     if (!is_read) refuse(fmt::format("the JPEG image is damaged: {}", reading.message), "fetch or make the file again");

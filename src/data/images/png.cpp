@@ -9,6 +9,7 @@
 
 #include "data/images/decode_picture.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/data/sources/bad_samples.hpp"
 
 namespace trireme::data {
 namespace {
@@ -80,10 +81,9 @@ Picture decode_png(std::span<const std::uint8_t> bytes, const Location& path, bo
   PngReading reading;
   const auto require_read = [&](bool is_read) {
     if (is_read) return;
-    throw Error({.code = ErrorCode::corrupt_file,
-                 .message = fmt::format("the PNG image is damaged: {}", reading.message),
-                 .path = path.string(),
-                 .hint = "fetch or make the file again"});
+    throw BadSample({.message = fmt::format("the PNG image is damaged: {}", reading.message),
+                     .path = path.string(),
+                     .hint = "fetch or make the file again"});
   };
   reading.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reading, PngReading::fail, PngReading::ignore);
   if (reading.png != nullptr) reading.info = png_create_info_struct(reading.png);
@@ -92,11 +92,10 @@ Picture decode_png(std::span<const std::uint8_t> bytes, const Location& path, bo
   reading.left = bytes.size();
   require_read(reading.begin(numbers));
   if (numbers && reading.bits > 8) {
-    throw Error({.code = ErrorCode::corrupt_file,
-                 .message = fmt::format("the numbers of the PNG image have {} bits", reading.bits),
-                 .path = path.string(),
-                 .wanted = "8 bits or less",
-                 .hint = "save it with numbers up to 255"});
+    throw BadSample({.message = fmt::format("the numbers of the PNG image have {} bits", reading.bits),
+                     .path = path.string(),
+                     .wanted = "8 bits or less",
+                     .hint = "save it with numbers up to 255"});
   }
   Picture picture =
       picture_to_fill(png_get_image_height(reading.png, reading.info), png_get_image_width(reading.png, reading.info),

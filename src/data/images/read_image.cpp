@@ -9,6 +9,7 @@
 
 #include "data/images/decode_picture.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/data/sources/bad_samples.hpp"
 #include "trireme/files/file_system.hpp"
 
 namespace trireme::data {
@@ -22,9 +23,8 @@ Picture single_channel(Picture picture, const Location& path) {
   for (std::size_t i = 0; i < picture.pixels.size(); i += 3) {
     const std::uint8_t* pixel = picture.pixels.data() + i;
     if (pixel[0] != pixel[1] || pixel[0] != pixel[2]) {
-      throw Error(
-          {.code = ErrorCode::corrupt_file,
-           .message = fmt::format("the image has colours, not numbers: a pixel is ({}, {}, {})", pixel[0], pixel[1], pixel[2]),
+      throw BadSample(
+          {.message = fmt::format("the image has colours, not numbers: a pixel is ({}, {}, {})", pixel[0], pixel[1], pixel[2]),
            .path = path.string(),
            .hint = "save it with a palette, or with the class numbers as grey values"});
     }
@@ -56,10 +56,9 @@ Picture read_image(const Location& path, const ImageOptions& options) {
   const std::int64_t height = options.height > 0 ? options.height : picture.shape.height;
   const std::int64_t width = options.width > 0 ? options.width : picture.shape.width;
   if (width > most_pixels / height) {
-    throw Error({.code = ErrorCode::corrupt_file,
-                 .message = fmt::format("the image would be resized to {} x {} pixels", height, width),
-                 .path = path.string(),
-                 .hint = "set both extents"});
+    throw BadSample({.message = fmt::format("the image would be resized to {} x {} pixels", height, width),
+                     .path = path.string(),
+                     .hint = "set both extents"});
   }
   return resized(std::move(picture), height, width, options.resampling);
 }

@@ -67,13 +67,6 @@ Picture read_taken(const Location& path, const ImageFolderOptions& options) {
   return centre_of(picture, options.height, options.width);
 }
 
-// Keeps the files that this rank reads.
-void take_share(std::vector<LabelledFile>& files, const ImageFolderOptions& options) {
-  const Range share = share_of(std::ssize(files), options.index, options.count);
-  files.erase(files.begin() + share.end, files.end());
-  files.erase(files.begin(), files.begin() + share.begin);
-}
-
 }  // namespace
 
 ImageFolder read_image_folder(const Location& path, const ImageFolderOptions& options) {
@@ -82,20 +75,26 @@ ImageFolder read_image_folder(const Location& path, const ImageFolderOptions& op
           "rank {} of {} does not exist: .index must lie in [0, .count)", options.index, options.count);
   const std::vector<Location> folders = class_folders(path);
   std::vector<std::string> classes = options.classes.empty() ? names_of(folders) : options.classes;
-  std::vector<LabelledFile> files = find_files(folders, classes);
-  take_share(files, options);
+  const std::vector<LabelledFile> files = find_files(folders, classes);
+  const Range all{.begin = 0, .end = std::ssize(files)};
+  const Range share = share_of(all.end, options.index, options.count);
   const ImageShape shape{.height = options.height, .width = options.width, .channels = options.channels};
   const auto image_bytes = static_cast<std::size_t>(shape.numel());
-  std::vector<std::uint8_t> pixels(files.size() * image_bytes);
-  for_each_item(std::ssize(files), 0, [&](std::int64_t file) {
-    const auto at = static_cast<std::size_t>(file);
-    std::ranges::copy(read_taken(files[at].path, options).pixels,
-                      pixels.begin() + static_cast<std::ptrdiff_t>(at * image_bytes));
+  const auto num_images = static_cast<std::size_t>(share.count());
+  std::vector<std::uint8_t> pixels(num_images * image_bytes);
+  std::vector<std::int32_t> labels(num_images);
+  const SampleReader reader(options.bad_samples);
+  for_each_item(share.count(), 0, [&](std::int64_t image) {
+    const auto at = static_cast<std::size_t>(image);
+    reader(share.begin + image, all, [&](std::int64_t number) {
+      const LabelledFile& file = files[static_cast<std::size_t>(number)];
+      std::ranges::copy(read_taken(file.path, options).pixels, pixels.begin() + static_cast<std::ptrdiff_t>(at * image_bytes));
+      labels[at] = file.label;
+    });
   });
-  std::vector<std::int32_t> labels;
-  for (const LabelledFile& file : files) labels.push_back(file.label);
   const std::int64_t num_classes = std::ssize(classes);
-  return {.images = ImageDataset(shape, std::move(pixels), std::move(labels), num_classes), .class_names = std::move(classes)};
+  return {.images = ImageDataset(shape, std::move(pixels), std::move(labels), num_classes, reader),
+          .class_names = std::move(classes)};
 }
 
 bool has_class_folders(const Location& path) {

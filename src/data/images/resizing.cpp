@@ -6,6 +6,7 @@
 
 #include "data/images/decode_picture.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/data/sources/bad_samples.hpp"
 
 namespace trireme::data {
 
@@ -35,10 +36,9 @@ ImageShape resized_shape(const ImageShape& shape, const Resizing& resizing, std:
     result.width = resizing.shorter * shape.width / side;
   }
   if (result.width <= most_pixels / result.height) return result;
-  throw Error({.code = ErrorCode::corrupt_file,
-               .message = fmt::format("the image would be resized to {} x {} pixels", result.height, result.width),
-               .path = path.string(),
-               .hint = "remove it"});
+  throw BadSample({.message = fmt::format("the image would be resized to {} x {} pixels", result.height, result.width),
+                   .path = path.string(),
+                   .hint = "remove it"});
 }
 
 }  // namespace trireme::data

@@ -2,16 +2,13 @@
 #include <webp/decode.h>
 
 #include "data/images/decode_picture.hpp"
-#include "trireme/core/error.hpp"
+#include "trireme/data/sources/bad_samples.hpp"
 
 namespace trireme::data {
 namespace {
 
 [[noreturn]] void refuse_webp(std::string_view what, const Location& path, std::string_view hint) {
-  throw Error({.code = ErrorCode::corrupt_file,
-               .message = fmt::format("the WebP image {}", what),
-               .path = path.string(),
-               .hint = std::string(hint)});
+  throw BadSample({.message = fmt::format("the WebP image {}", what), .path = path.string(), .hint = std::string(hint)});
 }
 
 }  // namespace

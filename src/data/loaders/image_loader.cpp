@@ -1,24 +1,53 @@
 #include "trireme/data/loaders/image_loader.hpp"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "data/images/augment.hpp"
 #include "data/images/mix.hpp"
 #include "trireme/core/first_exception.hpp"
+#include "trireme/core/stopwatch.hpp"
 #include "trireme/data/sources/permutation.hpp"
 
 namespace trireme::data {
 
+struct ImageLoader::Seconds {
+  double reading = 0;
+  double decoding = 0;
+  double augmenting = 0;
+};
+
+struct ImageLoader::Spent {
+  std::mutex mutex;
+  Seconds seconds;
+
+  void add(const Seconds& more) {
+    const std::scoped_lock lock(mutex);
+    seconds.reading += more.reading;
+    seconds.decoding += more.decoding;
+    seconds.augmenting += more.augmenting;
+  }
+};
+
 ImageLoader::ImageLoader(ImageDataset dataset, const ImageLoaderOptions& options)
-    : dataset_(std::move(dataset)), options_(options), share_(options.batch) {
+    : dataset_(std::move(dataset)), options_(options), share_(options.batch), spent_(std::make_shared<Spent>()) {
   require(dataset_.count() > 0, "a data set without images cannot be loaded");
   check(options.normalization, dataset_.shape().channels);
   check(options.augmentation, dataset_.shape());
 }
 
 std::int64_t ImageLoader::steps_per_epoch() const { return (samples_per_epoch() + batch_size() - 1) / batch_size(); }
+
+LoaderReport ImageLoader::report() const {
+  const std::scoped_lock lock(spent_->mutex);
+  const auto& [reading, decoding, augmenting] = spent_->seconds;
+  return {.reading_seconds = reading,
+          .decoding_seconds = decoding,
+          .augmenting_seconds = augmenting,
+          .num_bad_samples = dataset_.num_bad_samples()};
+}
 
 std::int64_t ImageLoader::image_of(std::int64_t sample) const {
   if (options_.order == ImageOrder::sequential) return sample;
@@ -53,20 +82,26 @@ ImageBatch ImageLoader::load(std::int64_t step, std::int64_t micro_batch) const 
   const std::int64_t partner = partner_of(first);
   std::int32_t partner_label = no_label;
   FirstException thrown;
-#pragma omp parallel for schedule(dynamic, 4) if (rows * shape.numel() >= least_values)
-  for (std::int64_t row = before_first.empty() ? 0 : -1; row < rows; ++row) {
-    thrown.guard([&] {
-      if (row < 0) {
-        partner_label = read(partner, before_first);
-        return;
-      }
-      const std::span<float> into(batch.images.data() + row * shape.numel(), static_cast<std::size_t>(shape.numel()));
-      if (row < valid) {
-        batch.labels.data()[row] = read(first + row, into);
-      } else {
-        std::ranges::fill(into, 0.0f);
-      }
-    });
+  const std::int64_t first_row = before_first.empty() ? 0 : -1;
+#pragma omp parallel if (rows * shape.numel() >= least_values)
+  {
+    Seconds spent;  // of this thread
+#pragma omp for schedule(dynamic, 4) nowait
+    for (std::int64_t row = first_row; row < rows; ++row) {
+      thrown.guard([&] {
+        if (row < 0) {
+          partner_label = read(partner, before_first, spent);
+          return;
+        }
+        const std::span<float> into(batch.images.data() + row * shape.numel(), static_cast<std::size_t>(shape.numel()));
+        if (row < valid) {
+          batch.labels.data()[row] = read(first + row, into, spent);
+        } else {
+          std::ranges::fill(into, 0.0f);
+        }
+      });
+    }
+    spent_->add(spent);
   }
   thrown.rethrow();
   if (mixed) {
@@ -76,13 +111,17 @@ ImageBatch ImageLoader::load(std::int64_t step, std::int64_t micro_batch) const 
   return batch;
 }
 
-std::int32_t ImageLoader::read(std::int64_t sample, std::span<float> into) const {
+std::int32_t ImageLoader::read(std::int64_t sample, std::span<float> into, Seconds& spent) const {
+  const Stopwatch all;
   const Image pixels{.pixels = into, .shape = dataset_.shape()};
   const std::uint64_t seed = options_.batch.seed;
   const LabelledPixels stored = read_pixels(dataset_, image_of(sample), crop_rule(options_.augmentation, seed, sample));
   read_augmented(stored.pixels, options_.augmentation, seed, sample, pixels);
   normalize(pixels, options_.normalization);
   if (const auto& erasing = options_.augmentation.random_erasing) erase_box(*erasing, seed, sample, pixels);
+  spent.reading += stored.reading_seconds;
+  spent.decoding += stored.decoding_seconds;
+  spent.augmenting += all.seconds() - stored.reading_seconds - stored.decoding_seconds;
   return stored.label;
 }
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -10,14 +9,11 @@
 #include <vector>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/stopwatch.hpp"
 #include "trireme/data/loaders/prefetching.hpp"
 
 namespace trireme::data::detail {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
 
 struct Place {
   std::int64_t step = 0;
@@ -93,7 +89,7 @@ struct PrefetchQueue::Impl {
   void load(Slot& slot, std::unique_lock<std::mutex>& lock) {
     slot.is_begun = true;
     lock.unlock();
-    const auto begin = std::chrono::steady_clock::now();
+    const Stopwatch spent;
     Loaded loaded;
     std::exception_ptr failure;
     try {
@@ -102,7 +98,7 @@ struct PrefetchQueue::Impl {
       failure = std::current_exception();
     }
     lock.lock();
-    report_.loading_seconds += seconds_since(begin);
+    report_.loading_seconds += spent.seconds();
     if (failure == nullptr) last_bytes_ = loaded.bytes;
     slot.loaded = std::move(loaded);
     slot.failure = failure;
@@ -116,6 +112,9 @@ struct PrefetchQueue::Impl {
   std::shared_ptr<void> take(Place place) {
     std::unique_lock lock(mutex_);
     while (!slots_.empty() && slots_.front()->place != place) slots_.pop_front();
+    report_.ready_batches = std::ranges::count_if(slots_, [](const auto& slot) { return slot->is_ready; });
+    report_.ready_bytes = 0;
+    for (const auto& slot : slots_) report_.ready_bytes += slot->loaded.bytes;
     std::shared_ptr<Slot> wanted;
     if (slots_.empty()) {
       wanted = std::make_shared<Slot>(Slot{.place = place});
@@ -131,14 +130,14 @@ struct PrefetchQueue::Impl {
     while (std::ssize(threads_) < options_.threads) threads_.emplace_back([this] { work(); });
     changed_.notify_all();
     ++report_.batches;
-    const auto begin = std::chrono::steady_clock::now();
+    const Stopwatch waited;
     if (wanted->is_begun) {
       changed_.wait(lock, [&] { return wanted->is_ready; });
     } else {
       ++report_.not_ahead;
       load(*wanted, lock);
     }
-    report_.waiting_seconds += seconds_since(begin);
+    report_.waiting_seconds += waited.seconds();
     if (wanted->failure) std::rethrow_exception(wanted->failure);
     return std::move(wanted->loaded.batch);
   }
@@ -153,7 +152,7 @@ struct PrefetchQueue::Impl {
   Place last_taken_;
   std::optional<std::int64_t> last_bytes_;
   bool stops_ = false;
-  PrefetchReport report_;
+  LoaderReport report_;
 };
 
 PrefetchQueue::PrefetchQueue(const PrefetchOptions& options, std::int64_t num_micro_batches, Load load)
@@ -165,7 +164,7 @@ std::shared_ptr<void> PrefetchQueue::take(std::int64_t step, std::int64_t micro_
   return impl_->take({step, micro_batch});
 }
 
-PrefetchReport PrefetchQueue::report() const {
+LoaderReport PrefetchQueue::report() const {
   const std::scoped_lock lock(impl_->mutex_);
   return impl_->report_;
 }

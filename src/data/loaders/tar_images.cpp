@@ -7,18 +7,17 @@
 #include <optional>
 #include <utility>
 
-#include "trireme/core/error.hpp"
 #include "trireme/core/parse_number.hpp"
+#include "trireme/data/sources/bad_samples.hpp"
 #include "trireme/files/json_fault.hpp"
 
 namespace trireme::data {
 namespace {
 
 [[noreturn]] void refuse_sample(const TarSample& sample, const std::string& message, std::string hint) {
-  throw Error({.code = ErrorCode::corrupt_file,
-               .message = fmt::format("the sample \"{}\": {}", sample.key, message),
-               .path = sample.shard.string(),
-               .hint = std::move(hint)});
+  throw BadSample({.message = fmt::format("the sample \"{}\": {}", sample.key, message),
+                   .path = sample.shard.string(),
+                   .hint = std::move(hint)});
 }
 
 const TarField& image_in(const TarSample& sample, const TarImageOptions& options) {
@@ -44,6 +43,7 @@ std::int32_t number_of_key(const TarSample& sample, std::string_view text, const
 }
 
 std::int32_t label_in(const TarSample& sample, const TarImageOptions& options) {
+  if (options.label_field.empty()) return 0;
   std::string_view text = sample.at(options.label_field).text();
   if (!options.label_key.empty()) return number_of_key(sample, text, options);
   constexpr std::string_view blank = " \t\r\n";

@@ -9,6 +9,7 @@
 #include "data/sources/lines.hpp"
 #include "data/sources/ranged_file.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/data/sources/bad_samples.hpp"
 
 namespace trireme::data {
 namespace {
@@ -108,10 +109,9 @@ std::string text_of(const TextLine& line, std::string_view key) {
   try {
     return text_in_line(line.text, key);
   } catch (const Error& error) {
-    throw Error({.code = ErrorCode::corrupt_file,
-                 .message = fmt::format("{}: {}", place_of(line), error.fields().message),
-                 .path = line.file.string(),
-                 .hint = fmt::format("each line is an object such as {{\"{}\": \"...\"}}", key)});
+    throw BadSample({.message = fmt::format("{}: {}", place_of(line), error.fields().message),
+                     .path = line.file.string(),
+                     .hint = fmt::format("each line is an object such as {{\"{}\": \"...\"}}", key)});
   }
 }
 

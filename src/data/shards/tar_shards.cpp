@@ -10,7 +10,7 @@
 #include "data/shards/shard_index.hpp"
 #include "data/shards/tar_reader.hpp"
 #include "data/sources/ranged_file.hpp"
-#include "trireme/core/error.hpp"
+#include "trireme/data/sources/bad_samples.hpp"
 
 namespace trireme::data {
 namespace {
@@ -88,11 +88,10 @@ const TarField& TarSample::at(std::string_view extension) const {
   if (const TarField* field = find(extension)) return *field;
   std::vector<std::string_view> there;
   for (const TarField& field : fields) there.push_back(field.extension);
-  throw Error({.code = ErrorCode::corrupt_file,
-               .message = fmt::format("the sample \"{}\" has no file .{}", key, extension),
-               .path = shard.string(),
-               .had = fmt::format("{}", fmt::join(there, ", ")),
-               .hint = "the files of a sample follow each other in the archive, as of tar --sort=name"});
+  throw BadSample({.message = fmt::format("the sample \"{}\" has no file .{}", key, extension),
+                   .path = shard.string(),
+                   .had = fmt::format("{}", fmt::join(there, ", ")),
+                   .hint = "the files of a sample follow each other in the archive, as of tar --sort=name"});
 }
 
 struct TarShards::State : IndexedShards {

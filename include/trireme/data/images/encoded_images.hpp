@@ -10,6 +10,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/data/images/image_dataset.hpp"
 #include "trireme/data/images/read_image.hpp"
+#include "trireme/data/sources/bad_samples.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace data {
@@ -34,6 +35,9 @@ struct EncodedImageOptions {
   // A JPEG image that is at least 4, 8 or 16 times as high and wide as needed is decoded at 1/2, 1/4 or 1/8 of its size, which
   // is faster; its values differ a little. False: decodes all pixels.
   bool reduced = true;
+
+  // What happens to images that can't be decoded, and to labels that are no class.
+  BadSampleOptions bad_samples = {};
 };
 
 // Images that are decoded each time they are read, on all threads of the loader. Only the encoded bytes need memory, and not
@@ -43,9 +47,10 @@ struct EncodedImageOptions {
 //                                            [=](std::int64_t index) { return fetched(photos[index]); }, "my photos");
 //   const data::ImageLoader loader(images, {.batch = run.batch()});
 //
-// Several threads call `read`. `content` is a text that identifies the images, for content_of(). Reading an image throws
-// Error{corrupt_file} with its name if its label is not a class or its bytes are not an image. If `reduced` is false, pixels
-// equal those of read_image_folder().
+// Several threads call `read`, which may throw BadSample too. `content` is a text that identifies the images, for content_of().
+// Reading an image throws BadSample with its name if its label is not a class or its bytes are not an image; with
+// OnBadSample::skip the next good image takes its place. Damage in a part that is not decoded, outside of a random crop, is not
+// noticed. If `reduced` is false, pixels equal those of read_image_folder().
 ImageDataset encoded_images(std::int64_t count, const EncodedImageOptions& options,
                             std::function<EncodedImage(std::int64_t index)> read, std::string content);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trireme/core/export.hpp"
+#include "trireme/data/sources/bad_samples.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace data {
@@ -48,9 +49,11 @@ struct LabelledPixels;
 class ImageDataset {
  public:
   // pixels are [count, height, width, channels], labels [count], each in [0, classes). Throws Error if they do not match.
+  // `reader`: the one that has read them.
   ImageDataset(const ImageShape& shape, std::vector<std::uint8_t> pixels, std::vector<std::int32_t> labels,
-               std::int64_t classes);
-  ImageDataset(std::shared_ptr<const ImageContent> content, const ImageShape& shape, std::int64_t count, std::int64_t classes);
+               std::int64_t classes, SampleReader reader = SampleReader());
+  ImageDataset(std::shared_ptr<const ImageContent> content, const ImageShape& shape, std::int64_t count, std::int64_t classes,
+               SampleReader reader = SampleReader());
 
   std::int64_t count() const noexcept { return count_; }
   std::int64_t classes() const noexcept { return classes_; }
@@ -59,6 +62,8 @@ class ImageDataset {
   // image() and label() throw Error for an index outside of [0, count()).
   ImagePixels image(std::int64_t index) const;
   std::int32_t label(std::int64_t index) const;
+
+  std::int64_t num_bad_samples() const { return reader_.num_bad(); }  // different ones so far, see BadSampleOptions
 
   // Images [begin, begin + count). Throws Error if some of them do not exist.
   ImageDataset part(std::int64_t begin, std::int64_t count) const;
@@ -76,6 +81,7 @@ class ImageDataset {
   std::int64_t begin_ = 0;  // the first image of this part
   std::int64_t count_;
   std::shared_ptr<const ImageContent> content_;
+  SampleReader reader_;
 };
 
 // Each channel becomes (x - mean) / std, where x is in [0, 1]. Empty: no normalization.

@@ -7,6 +7,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/data/images/image_dataset.hpp"
 #include "trireme/data/images/read_image.hpp"
+#include "trireme/data/sources/bad_samples.hpp"
 #include "trireme/files/location.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -23,6 +24,8 @@ struct ImageFolderOptions {
   // Reads only the share of rank `index` of `count` ranks, as divided by share_of().
   int index = 0;
   int count = 1;
+
+  BadSampleOptions bad_samples = {};  // what happens to files that are damaged or no images
 };
 
 struct ImageFolder {
@@ -45,9 +48,9 @@ struct ImageFolder {
 // grey; palettes become colours, alpha is dropped, 16 bits are cut to the upper 8. EXIF orientation is ignored. Images are
 // resized as by PIL's resize() with NEAREST, BILINEAR or BICUBIC. All threads of this rank read.
 //
-// Throws Error{corrupt_file} with the path for an image that is damaged, has more than 178,956,970 pixels or is CMYK, for a
-// file that is not an image, and for a class without images; Error{not_available} for a file whose library, libpng or libjpeg,
-// is missing in this build.
+// An image that is damaged, has more than 178,956,970 pixels or is CMYK, and a file that is not an image, is a BadSample: it is
+// thrown with its path, or the next good image takes its place. Throws Error{corrupt_file} for a class without images, and
+// Error{not_available} for a file whose library, libpng or libjpeg, is missing in this build.
 //
 // With fewer images than ranks some ranks get no image.
 ImageFolder read_image_folder(const Location& path, const ImageFolderOptions& options);

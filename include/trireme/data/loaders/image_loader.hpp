@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "trireme/data/images/augmentation.hpp"
 #include "trireme/data/images/image_batch.hpp"
 #include "trireme/data/images/image_dataset.hpp"
+#include "trireme/data/loaders/loader_report.hpp"
 #include "trireme/data/sources/batch_options.hpp"
 #include "trireme/data/sources/batch_share.hpp"
 
@@ -40,17 +42,21 @@ class ImageLoader {
   std::int64_t samples_per_epoch() const { return dataset_.count(); }
   std::int64_t steps_per_epoch() const;  // rounded up; with ImageOrder::sequential no further steps exist
   std::string content() const { return content_of(dataset_); }
+  LoaderReport report() const;
   // Throws Error for a step or micro-batch that does not exist.
   ImageBatch load(std::int64_t step, std::int64_t micro_batch = 0) const;
 
  private:
   std::int64_t image_of(std::int64_t sample) const;
   std::int64_t partner_of(std::int64_t sample) const;
-  std::int32_t read(std::int64_t sample, std::span<float> into) const;  // returns its label
+  struct Seconds;                                                                       // of stages
+  std::int32_t read(std::int64_t sample, std::span<float> into, Seconds& spent) const;  // returns its label
 
   ImageDataset dataset_;
   ImageLoaderOptions options_;
   BatchShare share_;
+  struct Spent;
+  std::shared_ptr<Spent> spent_;  // of all threads; copies count together
 };
 
 }  // namespace data

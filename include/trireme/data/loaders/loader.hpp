@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trireme/core/export.hpp"
+#include "trireme/data/loaders/loader_report.hpp"
 #include "trireme/data/sources/dataset.hpp"
 #include "trireme/data/sources/dataset_sampler.hpp"
 
@@ -53,6 +54,9 @@ class Loader {
   // A text that identifies the data.
   std::string content() const requires requires(const Dataset& dataset) { content_of(dataset); }
   { return content_of(dataset_); }
+
+  LoaderReport report() const requires requires(const Dataset& dataset) { dataset.num_bad_samples(); }
+  { return {.num_bad_samples = dataset_.num_bad_samples()}; }
 
   // Throws Error for a step or micro-batch that does not exist.
   auto load(std::int64_t step, std::int64_t micro_batch = 0) const {

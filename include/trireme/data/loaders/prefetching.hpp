@@ -9,6 +9,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/data/loaders/batch_loader.hpp"
+#include "trireme/data/loaders/loader_report.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace data {
@@ -17,14 +18,6 @@ struct PrefetchOptions {
   int threads = 1;           // each loads whole micro-batches; 0: nothing is prefetched
   std::int64_t batches = 2;  // the most micro-batches that all threads together prefetch
   std::int64_t bytes = 0;    // the most bytes prefetched; a micro-batch larger than the one before may exceed it; 0: no bound
-};
-
-struct PrefetchReport {
-  std::int64_t batches = 0;     // number of batches handed out
-  std::int64_t not_ahead = 0;   // of these, batches that no thread had begun: the first, and those after a jump to another step
-  double loading_seconds = 0;   // of all threads
-  double waiting_seconds = 0;   // of the caller of load()
-  std::int64_t most_bytes = 0;  // of batches that were ready at the same time
 };
 
 namespace detail {
@@ -44,7 +37,7 @@ class PrefetchQueue {
   PrefetchQueue& operator=(const PrefetchQueue&) = delete;
 
   std::shared_ptr<void> take(std::int64_t step, std::int64_t micro_batch);
-  PrefetchReport report() const;
+  LoaderReport report() const;
 
  private:
   struct Impl;
@@ -97,7 +90,18 @@ class Prefetching {
   }
 
   const L& loader() const { return *loader_; }
-  PrefetchReport report() const { return ahead_->report(); }
+  // How far the threads are ahead, and what the loader itself reports.
+  LoaderReport report() const {
+    LoaderReport report = ahead_->report();
+    if constexpr (ReportingLoader<L>) {
+      const LoaderReport own = loader_->report();
+      report.reading_seconds = own.reading_seconds;
+      report.decoding_seconds = own.decoding_seconds;
+      report.augmenting_seconds = own.augmenting_seconds;
+      report.num_bad_samples = own.num_bad_samples;
+    }
+    return report;
+  }
 
  private:
   std::shared_ptr<const L> loader_;

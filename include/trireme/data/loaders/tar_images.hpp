@@ -13,8 +13,8 @@ namespace data {
 struct TarImageOptions {
   EncodedImageOptions images = {};
   std::vector<std::string> image_fields = {"jpg", "jpeg", "png", "webp"};  // the first of these that a sample has is its image
-  std::string label_field = "cls";                                         // a whole number as text
-  std::string label_key = {};  // if given, label_field is a JSON object, and this key has the number
+  std::string label_field = "cls";  // a whole number as text; empty: the images have no labels, and all are of class 0
+  std::string label_key = {};       // if given, label_field is a JSON object, and this key has the number
 };
 
 // The images of tar archives, each decoded when it is read:
@@ -24,7 +24,7 @@ struct TarImageOptions {
 //   const data::ImageLoader loader(images, {.batch = run.batch(),
 //                                           .augmentation = {.random_resized_crop = data::RandomResizedCrop{}}});
 //
-// Reading a sample without an image or label throws Error{corrupt_file} with its archive and key.
+// A sample without an image or label is a BadSample, with its archive and key; see EncodedImageOptions::bad_samples.
 ImageDataset tar_images(TarShards shards, TarImageOptions options);
 
 }  // namespace data

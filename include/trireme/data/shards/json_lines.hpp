@@ -55,7 +55,7 @@ class JsonLines {
 };
 std::string content_of(const JsonLines& lines);
 
-// The text under this key of a line's JSON object. Throws Error{corrupt_file} with file and line if there is none.
+// The text under this key of a line's JSON object. Throws BadSample with file and line if there is none.
 std::string text_of(const TextLine& line, std::string_view key);
 
 }  // namespace data

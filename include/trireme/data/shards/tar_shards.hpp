@@ -30,7 +30,7 @@ struct TarSample {
   Location shard = {};
 
   const TarField* find(std::string_view extension) const;  // null if there is none
-  const TarField& at(std::string_view extension) const;    // throws Error{corrupt_file}
+  const TarField& at(std::string_view extension) const;    // throws BadSample if there is none
 };
 
 struct TarOptions {

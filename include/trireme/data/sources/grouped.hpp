@@ -42,6 +42,8 @@ class Grouped {
   const std::vector<DatasetPart>& parts() const { return groups_->parts; }
   std::vector<double> equal_weights() const { return std::vector<double>(groups_->parts.size(), 1); }
   const D& dataset() const { return dataset_; }
+  std::int64_t num_bad_samples() const requires requires(const D& dataset) { dataset.num_bad_samples(); }
+  { return dataset_.num_bad_samples(); }
 
   decltype(auto) at(std::int64_t index) const requires ItemDataset<D> {
     return dataset_.at(static_cast<decltype(dataset_.size())>(item(index)));

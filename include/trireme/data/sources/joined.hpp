@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -41,6 +42,12 @@ class Joined {
   { return datasets_.front().tokens_per_sample(); }
   const std::vector<DatasetPart>& parts() const { return parts_; }
   const D& part(std::size_t number) const { return datasets_.at(number); }
+  std::int64_t num_bad_samples() const requires requires(const D& dataset) { dataset.num_bad_samples(); }
+  {
+    std::int64_t count = 0;
+    for (const D& dataset : datasets_) count += dataset.num_bad_samples();
+    return count;
+  }
 
   // The part in which an item lies, and the item's place in this part.
   std::pair<std::size_t, std::int64_t> place_of(std::int64_t index) const {
@@ -72,6 +79,9 @@ class Joined {
   std::vector<DatasetPart> parts_;
   std::vector<std::int64_t> ends_;
 };
+
+template <typename D>
+Joined(std::initializer_list<D>) -> Joined<D>;
 
 template <typename D>
 std::string content_of(const Joined<D>& joined) requires requires(const D& dataset) {
