@@ -10,6 +10,8 @@
 #include <string>
 #include <trireme/trireme.hpp>
 
+#include "measurement/command_line.hpp"
+
 using namespace trireme;
 
 namespace {
@@ -17,7 +19,11 @@ namespace {
 struct Settings {
   std::string data;
   std::string log;
+  std::string checkpoints;
   std::int64_t length = 64;
+  std::int64_t batch = 24;
+  std::int64_t steps = 1000;
+  std::int64_t checkpoint_every = 5;
   std::int64_t read_ahead = 3;
 };
 
@@ -65,7 +71,12 @@ data::TokenBatch last_bits_of(data::TokenBatch batch) {
   return batch;
 }
 
-void train(trainer::Run& run, const Settings& settings) {
+int train(const Group& world, const Settings& settings) {
+  trainer::Run run(world, {.until = Steps{settings.steps},
+                           .batch_size = settings.batch,
+                           .checkpoints = {.directory = settings.checkpoints},
+                           .checkpoint_every = Steps{settings.checkpoint_every},
+                           .process = {.standard_output = true}});
   const data::TokenMixture mixture = data::open_token_mixture(settings.data, {.length = settings.length});
   models::Llama<Float32> model(
       {.layers = 1, .heads = 2, .width = 16, .hidden = 32, .vocabulary = 256, .block = settings.length}, run.context());
@@ -81,19 +92,23 @@ void train(trainer::Run& run, const Settings& settings) {
                          }));
     step.update(optimizer);
   }
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   Settings settings;
-  trainer::CommandLine line("Trains a tiny model on a mixture of token shards, and writes down what its batches hold.");
-  line.add("data", settings.data, "token shards, or the JSON file of a mixture");
-  line.add("log", settings.log, "where each rank writes its lines: this name, a dot, and its number",
-           trainer::Differs::allowed);
-  line.add("length", settings.length, "tokens of a row");
-  line.add("read-ahead", settings.read_ahead, "micro-batches that are read ahead", trainer::Differs::allowed);
-  trainer::Options defaults;
-  defaults.batch_size = 24;
-  return trainer::launch(argc, argv, line, defaults, [&](trainer::Run& run) { train(run, settings); });
+  CommandLine command("Trains a tiny model on a mixture of token shards, and writes down what its batches hold.");
+  command.option("--data", settings.data, "token shards, or the JSON file of a mixture");
+  command.option("--log", settings.log, "where each rank writes its lines: this name, a dot, and its number");
+  command.option("--checkpoint-dir", settings.checkpoints, "a folder; the run resumes from the newest checkpoint in it");
+  command.option("--checkpoint-interval", settings.checkpoint_every, "steps from one checkpoint to the next");
+  command.option("--length", settings.length, "tokens of a row");
+  command.option("--batch-size", settings.batch, "rows of a step, over all ranks");
+  command.option("--steps", settings.steps, "of the whole run");
+  command.option("--read-ahead", settings.read_ahead, "micro-batches that are read ahead");
+  for (const char* name : {"--data", "--log", "--checkpoint-dir"}) command.require(name);
+  if (const auto code = command.parse(argc, argv)) return *code;
+  return launch(BackendKind::mpi, {}, [&](const Group& world) { return train(world, settings); });
 }

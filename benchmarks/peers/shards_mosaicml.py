@@ -2,11 +2,9 @@
 what was read as JSON. StreamingDataset and LocalDataset both read; the faster one counts."""
 
 import argparse
-import json
-import time
 
 import streaming
-from shards_webdataset import digest_of
+from shards_webdataset import tell, timed
 
 
 def write(pattern, folder):
@@ -18,12 +16,8 @@ def write(pattern, folder):
             writer.write({"key": sample["__key__"], "jpg": sample["jpg"], "cls": sample["cls"]})
 
 
-def seconds_of(samples):
-    seen = []
-    start = time.perf_counter()
-    for sample in samples:
-        seen.append((sample["key"], [(name, len(value)) for name, value in sample.items() if name != "key"]))
-    return time.perf_counter() - start, seen
+def read(samples):
+    return timed((sample["key"], [(name, len(value)) for name, value in sample.items() if name != "key"]) for sample in samples)
 
 
 def main():
@@ -36,9 +30,9 @@ def main():
         return
     streamed = streaming.StreamingDataset(local=options.folder, batch_size=1, shuffle=False)
     local = streaming.LocalDataset(options.folder)
-    ways = {"StreamingDataset": seconds_of(streamed), "LocalDataset": seconds_of(local[index] for index in range(len(local)))}
-    way, (seconds, seen) = min(ways.items(), key=lambda item: item[1][0])
-    print(json.dumps({"seconds": seconds, "samples": len(seen), "digest": digest_of(seen), "version": f"{streaming.__version__}, {way}"}))
+    ways = {"StreamingDataset": read(streamed), "LocalDataset": read(local[index] for index in range(len(local)))}
+    way = min(ways, key=lambda name: ways[name][1])
+    tell(ways[way], f"{streaming.__version__}, {way}")
 
 
 if __name__ == "__main__":

@@ -5,13 +5,11 @@ It reads files and archives in memory, here mapped; the faster way counts. It kn
 
 import argparse
 import importlib.metadata
-import json
 import mmap
-import time
 
 import braceexpand
 import spdl.io
-from shards_webdataset import digest_of
+from shards_webdataset import tell, timed
 
 
 def members_of_files(shards):
@@ -41,12 +39,8 @@ def samples_of(members):
         yield key, fields
 
 
-def seconds_of(members):
-    seen = []
-    start = time.perf_counter()
-    for key, fields in samples_of(members):
-        seen.append((key, [(name, len(content)) for name, content in fields]))
-    return time.perf_counter() - start, seen
+def read(members):
+    return timed((key, [(name, len(content)) for name, content in fields]) for key, fields in samples_of(members))
 
 
 def main():
@@ -54,10 +48,9 @@ def main():
     parser.add_argument("pattern")
     options = parser.parse_args()
     shards = list(braceexpand.braceexpand(options.pattern))
-    ways = {"of files": seconds_of(members_of_files(shards)), "of mapped memory": seconds_of(members_of_memory(shards))}
-    way, (seconds, seen) = min(ways.items(), key=lambda item: item[1][0])
-    version = f"{importlib.metadata.version('spdl')}, {way}"
-    print(json.dumps({"seconds": seconds, "samples": len(seen), "digest": digest_of(seen), "version": version}))
+    ways = {"of files": read(members_of_files(shards)), "of mapped memory": read(members_of_memory(shards))}
+    way = min(ways, key=lambda name: ways[name][1])
+    tell(ways[way], f"{importlib.metadata.version('spdl')}, {way}")
 
 
 if __name__ == "__main__":
