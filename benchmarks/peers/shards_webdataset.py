@@ -1,6 +1,7 @@
 """Makes tar archives, or reads all their samples once by webdataset in one process: prints seconds and what was read as JSON.
 
-With --images their images are decoded, cropped at random as by torchvision's RandomResizedCrop, flipped, and normalized, by PIL and numpy.
+With --images their images are decoded, cropped at random as by torchvision's RandomResizedCrop, flipped, and normalized: by PIL and
+numpy, by PIL and torchvision, or by torchvision alone.
 """
 
 import argparse
@@ -38,7 +39,8 @@ def make(options):
     for number, shard in enumerate(shards):
         with webdataset.TarWriter(shard) as archive:
             for sample in range(number * options.make // len(shards), (number + 1) * options.make // len(shards)):
-                content = photos[sample % len(photos)] if photos else draw.randbytes(draw.randint(options.bytes // 2, options.bytes * 3 // 2))
+                size = draw.randint(options.bytes // 2, options.bytes * 3 // 2)
+                content = photos[sample % len(photos)] if photos else draw.randbytes(size)
                 archive.write({"__key__": f"sample/{sample:08d}", "jpg": content, "cls": str(sample % 1000).encode()})
 
 
@@ -50,13 +52,22 @@ def digest_of(samples):
     return digest
 
 
+def timed(samples):
+    """Elapsed seconds, processor seconds, and a list of the samples."""
+    start, processor = time.perf_counter(), time.process_time()
+    seen = list(samples)
+    return time.perf_counter() - start, time.process_time() - processor, seen
+
+
+def tell(times, version):
+    seconds, processor, seen = times
+    print(json.dumps({"seconds": seconds, "processor_seconds": processor, "samples": len(seen), "digest": digest_of(seen),
+                      "version": version}))
+
+
 def read(pattern):
-    seen = []
-    start = time.perf_counter()
-    for sample in webdataset.WebDataset(pattern, shardshuffle=False):
-        seen.append((sample["__key__"], [(name, len(value)) for name, value in sample.items() if not name.startswith("__")]))
-    seconds = time.perf_counter() - start
-    print(json.dumps({"seconds": seconds, "samples": len(seen), "digest": digest_of(seen), "version": webdataset.__version__}))
+    tell(timed((sample["__key__"], [(name, len(value)) for name, value in sample.items() if not name.startswith("__")])
+               for sample in webdataset.WebDataset(pattern, shardshuffle=False)), webdataset.__version__)
 
 
 def crop_of(draw, height, width):
@@ -70,7 +81,7 @@ def crop_of(draw, height, width):
     return 0, 0, width, height
 
 
-def read_images(pattern, extent):
+def augmented_by_pil(extent):
     import numpy
     from PIL import Image
 
@@ -84,10 +95,32 @@ def read_images(pattern, extent):
             image = image.transpose(Image.FLIP_LEFT_RIGHT)
         return (numpy.asarray(image, dtype=numpy.float32) / 255 - mean) / std, label
 
-    images = webdataset.WebDataset(pattern, shardshuffle=False).decode("pil").to_tuple("jpg", "cls").map(augmented).batched(32)
-    start = time.perf_counter()
-    count = sum(len(labels) for _, labels in images)
-    print(json.dumps({"images_per_second": count / (time.perf_counter() - start), "version": webdataset.__version__}))
+    return augmented
+
+
+def augmented_by_torchvision(extent):
+    import torch
+    from torchvision.transforms import v2
+
+    torch.set_num_threads(1)
+    transform = v2.Compose([v2.RandomResizedCrop(extent, antialias=True), v2.RandomHorizontalFlip(), v2.ToImage(),
+                            v2.ToDtype(torch.float32, scale=True), v2.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])])
+    return lambda sample: (transform(sample[0]), sample[1])
+
+
+def decoded_by_torchvision(key, content):
+    import torch
+    from torchvision.io import decode_jpeg
+
+    return decode_jpeg(torch.frombuffer(bytearray(content), dtype=torch.uint8)) if key.endswith("jpg") else None
+
+
+def read_images(pattern, extent, by):
+    decoder = decoded_by_torchvision if by == "torchvision" else "pil"
+    augmented = augmented_by_pil(extent) if by == "pil" else augmented_by_torchvision(extent)
+    images = webdataset.WebDataset(pattern, shardshuffle=False).decode(decoder).to_tuple("jpg", "cls").map(augmented).batched(32)
+    seconds, processor, counts = timed(len(labels) for _, labels in images)
+    print(json.dumps({"images_per_second": sum(counts) / seconds, "images_per_processor_second": sum(counts) / processor}))
 
 
 def main():
@@ -98,11 +131,12 @@ def main():
     parser.add_argument("--extents", type=lambda text: [int(number) for number in text.split("x")], default=[0, 0],
                         help="HEIGHTxWIDTH: of photos that are made")
     parser.add_argument("--images", type=int, help="decode and augment images to so many pixels each way")
+    parser.add_argument("--by", choices=["pil", "pil+torchvision", "torchvision"], default="pil", help="what decodes and augments")
     options = parser.parse_args()
     if options.make:
         make(options)
     elif options.images:
-        read_images(options.pattern, options.images)
+        read_images(options.pattern, options.images, options.by)
     else:
         read(options.pattern)
 
