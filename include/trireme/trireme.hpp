@@ -53,6 +53,7 @@
 #include "trireme/core/units.hpp"
 #include "trireme/core/version.hpp"
 #include "trireme/data/documents/conversations.hpp"
+#include "trireme/data/documents/length_batches.hpp"
 #include "trireme/data/documents/packed_rows.hpp"
 #include "trireme/data/documents/split_documents.hpp"
 #include "trireme/data/documents/token_mixture.hpp"

@@ -302,6 +302,37 @@ TEST_CASE("augmented samples do not depend on the number of ranks or the micro-b
   }
 }
 
+TEST_CASE("batches of images that grow are mixed within each step, alike on all ranks") {
+  const ImageDataset dataset = images_of(20, {.height = 2, .width = 2, .channels = 1});
+  ImageLoaderOptions options{.batch = {.batch_size = 4, .batch_size_from_step = {{1, 8}, {3, 12}}},
+                             .augmentation = {.mixup_alpha = 1}};
+  for (const std::int64_t step : {0, 1, 2, 3, 4}) {
+    const ImageBatch whole = ImageLoader(dataset, options).load(step);
+    const std::int64_t rows = whole.labels.numel();
+    CHECK(rows == (step == 0 ? 4 : step < 3 ? 8 : 12));
+    for (std::int64_t row = 0; row < rows; ++row) {
+      CHECK(whole.partner_labels.data()[row] == whole.labels.data()[(row + rows - 1) % rows]);
+    }
+    std::vector<float> pixels;
+    for (int index = 0; index < 2; ++index) {
+      ImageLoaderOptions share = options;
+      share.batch.index = index;
+      share.batch.count = 2;
+      share.batch.micro_batch_size = 1;
+      const ImageLoader loader(dataset, share);
+      for (std::int64_t micro_batch = 0; micro_batch < loader.num_micro_batches(); ++micro_batch) {
+        const ImageBatch batch = loader.load(step, micro_batch);
+        CHECK(batch.labels.numel() == rows / 4);
+        pixels.insert(pixels.end(), batch.images.span().begin(), batch.images.span().end());
+      }
+    }
+    CHECK(std::ranges::equal(pixels, whole.images.span()));
+  }
+  options.augmentation = {};
+  options.order = ImageOrder::sequential;
+  CHECK_THROWS_WITH(ImageLoader(dataset, options), ContainsSubstring("leave batch_size_from_step out"));
+}
+
 TEST_CASE("batches of images that cannot be shared equally are refused") {
   CHECK_THROWS_WITH(ImageLoader(numbered(9), {.batch = {.batch_size = 6, .count = 4}}), ContainsSubstring("multiple of 4"));
   CHECK_THROWS_WITH(ImageLoader(numbered(9), {.batch = {.batch_size = 6, .micro_batch_size = 4}}),

@@ -78,10 +78,11 @@ class NoiseLoader {
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }
   std::int64_t batch_size() const { return share_.batch_size(); }
+  std::int64_t samples_of_steps(std::int64_t steps) const { return share_.samples_of_steps(steps); }
   std::int64_t samples_per_epoch() const { return 1000; }
   Batch load(std::int64_t step, std::int64_t micro_batch = 0) const {
     const std::int64_t first = share_.first_sample(step, micro_batch);
-    Tensor<float> x({share_.micro_batch_size(), 8});
+    Tensor<float> x({share_.micro_batch_size(step), 8});
     for (std::int64_t i = 0; i < x.numel(); ++i) {
       x.data()[i] = static_cast<float>(philox_normal(seed_, hash_name("noise"), static_cast<std::uint64_t>(first * 8 + i)));
     }
@@ -145,6 +146,85 @@ TEST_CASE("all ranks together read each item once an epoch") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("batches of other sizes from a step on hold the same samples in the same order, on any number of ranks") {
+  const std::vector<int> dataset = counting(50);
+  const BatchOptions one_size{.batch_size = 12, .seed = 3};
+  const std::vector<int> order = read_steps(dataset, {.batch = one_size}, 1, 40).items;
+  const auto same_order = [&](const BatchOptions& batch, int ranks) {
+    constexpr std::int64_t steps = 9;
+    const Read read = read_steps(dataset, {.batch = batch}, ranks, steps);
+    const Loader loader(dataset, batch);
+    std::int64_t samples = 0;
+    for (std::int64_t step = 0; step <= steps; ++step) {
+      CHECK(samples_of_steps(loader, step) == samples);
+      CHECK(steps_of_samples(loader, samples) == step);
+      if (step > 0) CHECK(steps_of_samples(loader, samples - 1) == step);
+      samples += batch_size_of(batch, step);
+    }
+    REQUIRE(std::ssize(read.items) == samples_of_steps(loader, steps));
+    CHECK(std::equal(read.items.begin(), read.items.end(), order.begin()));
+    for (std::int64_t i = 0; i < std::ssize(read.samples); ++i) REQUIRE(read.samples[static_cast<std::size_t>(i)] == i);
+  };
+  const std::vector<BatchSizeFrom> grows{{2, 24}, {3, 36}, {7, 48}}, uneven{{1, 13}, {4, 7}, {5, 30}};
+  for (const int ranks : {1, 2, 3, 4}) {
+    INFO(ranks << " ranks");
+    BatchOptions batch = one_size;
+    batch.batch_size_from_step = grows;
+    same_order(batch, ranks);
+    batch.micro_batch_size = 12 / ranks;
+    same_order(batch, ranks);
+    batch.micro_batch_size = 1;  // a rank has 12 / ranks micro-batches in each step
+    same_order(batch, ranks);
+    batch.micro_batch_size = 0;
+    batch.batch_size_from_step = uneven;
+    batch.uneven = true;
+    same_order(batch, ranks);
+  }
+  CHECK(Loader(dataset, BatchOptions{.batch_size = 12, .batch_size_from_step = grows}).steps_per_epoch() == 4);
+
+  const auto text = TokenDataset::from_bytes(std::string(1000, 'x'));
+  const WindowLoader windows(text, {.batch = {.batch_size = 4, .batch_size_from_step = {{2, 6}}, .index = 1, .count = 2},
+                                    .length = 10,
+                                    .order = WindowOrder::shuffled});
+  CHECK(windows.load(3).first_sample == 17);
+  CHECK(windows.load(3).first_row == 3);
+  CHECK(windows.load(3).rows() == 3);
+  CHECK(samples_of_steps(windows, 4) == 20);
+  CHECK(windows.steps_per_epoch() == 18);  // of 99 windows
+}
+
+TEST_CASE("batch sizes from steps on that make no sense are refused") {
+  const auto refused = [](BatchOptions batch, const char* part) {
+    CHECK_THROWS_WITH(Loader(counting(50), batch), ContainsSubstring(part));
+  };
+  refused({.batch_size = 8, .batch_size_from_step = {{0, 16}}}, "ascend from 1 on, got step 0 after 0");
+  refused({.batch_size = 8, .batch_size_from_step = {{5, 16}, {5, 32}}}, "ascend from 1 on, got step 5 after 5");
+  refused({.batch_size = 8, .batch_size_from_step = {{5, 0}}}, "a batch of 0 samples");
+  refused({.batch_size = 8, .batch_size_from_step = {{5, 9}}, .count = 2},
+          "a batch of 9 samples cannot be shared equally by 2");
+  refused({.batch_size = 8, .batch_size_from_step = {{5, 12}}, .micro_batch_size = 1, .count = 2},
+          "from step 5 on a rank has 6 samples, which its 4 micro-batches cannot share equally; use a batch size that is a "
+          "multiple "
+          "of 8");
+  refused({.batch_size = 8, .batch_size_from_step = {{std::int64_t{1} << 62, 16}}}, "the numbers of its samples overflow");
+  for (const LastBatch last : {LastBatch::partial, LastBatch::dropped}) {
+    CHECK_THROWS_WITH(Loader(counting(48), {.batch = {.batch_size = 8, .batch_size_from_step = {{5, 16}}}, .last = last}),
+                      ContainsSubstring("use LastBatch::filled"));
+  }
+  const auto text = TokenDataset::from_bytes(std::string(1000, 'x'));
+  CHECK_THROWS_WITH(
+      WindowLoader(
+          text, {.batch = {.batch_size = 4, .batch_size_from_step = {{2, 6}}}, .length = 10, .order = WindowOrder::continued}),
+      ContainsSubstring("need one batch size"));
+
+  CHECK(parse_batch_sizes("64@1000,128@5000") == std::vector<BatchSizeFrom>{{1000, 64}, {5000, 128}});
+  CHECK(parse_batch_sizes("").empty());
+  CHECK(to_text(std::vector<BatchSizeFrom>{{1000, 64}, {5000, 128}}) == "64@1000,128@5000");
+  for (const char* wrong : {"64", "64@", "@5", "64@5,,32@6", "64@1e3", "64 @5"}) {
+    CHECK_THROWS_WITH(parse_batch_sizes(wrong), ContainsSubstring("is no SIZE@STEP"));
   }
 }
 

@@ -108,6 +108,30 @@ TEST_CASE("an order by blocks mixes neighbours and differs by seed and epoch") {
   CHECK(values == all_of(1, 0));
 }
 
+TEST_CASE("a mixture's weights change at their steps where batches grow too") {
+  const Joined<Named> joined({Named{0, 1000}, Named{1, 900}});
+  LoaderOptions options{.batch = {.batch_size = 10, .batch_size_from_step = {{4, 20}, {6, 40}}, .seed = 5},
+                        .mixture = {{0, {1, 0}}, {5, {0, 1}}, {8, {0.5, 0.5}}}};
+  const auto items_of_step = [&](std::int64_t step, int ranks) {
+    Items items;
+    options.batch.count = ranks;
+    for (options.batch.index = 0; options.batch.index < ranks; ++options.batch.index) {
+      for (const auto& item : Loader(joined, options).load(step).items) items.push_back(item);
+    }
+    return items;
+  };
+  std::map<int, Items> taken;
+  for (std::int64_t step = 0; step < 12; ++step) {
+    const Items items = items_of_step(step, 1);
+    CHECK(std::ssize(items) == (step < 4 ? 10 : step < 6 ? 20 : 40));
+    CHECK(items_of_step(step, 2) == items);
+    if (step < 5) CHECK(of(items, 1).empty());
+    if (step >= 5 && step < 8) CHECK(of(items, 0).empty());
+    for (const auto& item : items) taken[item.first].push_back(item);
+  }
+  for (const auto& [part, items] : taken) CHECK(std::set(items.begin(), items.end()).size() == items.size());
+}
+
 TEST_CASE("a mixture takes its parts by their weights, each item once before any comes again") {
   const Joined<Named> joined({Named{0, 1000}, Named{1, 0}, Named{2, 300, 32}, Named{3, 70'000}});
   CHECK(joined.size() == 71'300);

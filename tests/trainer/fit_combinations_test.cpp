@@ -84,7 +84,7 @@ class Points {
   PointBatch load(std::int64_t step, std::int64_t micro_batch = 0) const {
     const std::int64_t first = share_.first_sample(step, micro_batch);
     std::vector<std::int64_t> numbers;
-    for (std::int64_t sample = first; sample < first + share_.micro_batch_size(); ++sample) {
+    for (std::int64_t sample = first; sample < first + share_.micro_batch_size(step); ++sample) {
       numbers.push_back(begin_ +
                         data::Permutation(count_, seed_, static_cast<std::uint64_t>(sample / count_))(sample % count_));
     }

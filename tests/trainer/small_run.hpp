@@ -49,10 +49,11 @@ class PointLoader {
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }
   std::int64_t batch_size() const { return share_.batch_size(); }
   std::int64_t samples_per_epoch() const { return samples; }
+  std::int64_t samples_of_steps(std::int64_t steps) const { return share_.samples_of_steps(steps); }
   PointBatch load(std::int64_t step, std::int64_t micro_batch = 0) const {
     const std::int64_t first = share_.first_sample(step, micro_batch);
     std::vector<std::int64_t> numbers;
-    for (std::int64_t sample = first; sample < first + share_.micro_batch_size(); ++sample) {
+    for (std::int64_t sample = first; sample < first + share_.micro_batch_size(step); ++sample) {
       const data::Permutation order(samples, seed_, static_cast<std::uint64_t>(sample / samples));
       numbers.push_back(order(sample % samples));
     }

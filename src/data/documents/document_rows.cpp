@@ -1,7 +1,5 @@
 #include "trireme/data/documents/document_rows.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -9,7 +7,6 @@
 #include "data/documents/best_fit.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/data/text/text_batch.hpp"
-#include "trireme/files/file_content.hpp"
 
 namespace trireme::data {
 
@@ -75,14 +72,7 @@ double DocumentRows::padding() const {
   return 1 - static_cast<double>(num_tokens_) / (static_cast<double>(size()) * static_cast<double>(options_.length));
 }
 
-std::string DocumentRows::content() const {
-  std::uint64_t sum = 0;
-  for (std::int64_t number = 0; number < documents_->size(); ++number) {
-    const auto [tokens, targets] = (*documents_)[number];
-    sum = 31 * (31 * sum + digest_of_bytes(std::as_bytes(tokens))) + digest_of_bytes(std::as_bytes(targets));
-  }
-  return fmt::format("{} documents of {} tokens, digest {:016x}", documents_->size(), documents_->num_tokens(), sum);
-}
+std::string DocumentRows::content() const { return content_of(*documents_); }
 
 TokenBatch DocumentRows::collate(std::span<const std::int64_t> rows, std::int64_t first_sample, std::int64_t time) const {
   if (time == 0) time = options_.length;

@@ -1,9 +1,12 @@
 #include "trireme/data/documents/documents.hpp"
 
+#include <fmt/format.h>
+
 #include <cstddef>
 
 #include "trireme/core/error.hpp"
 #include "trireme/data/text/text_batch.hpp"
+#include "trireme/files/file_content.hpp"
 
 namespace trireme::data {
 namespace {
@@ -38,6 +41,15 @@ Documents::Document Documents::operator[](std::int64_t index) const {
   const auto count = static_cast<std::size_t>(ends_[place] - begin);
   return {.tokens = std::span(tokens_).subspan(static_cast<std::size_t>(begin), count),
           .targets = std::span(targets_).subspan(static_cast<std::size_t>(begin), count)};
+}
+
+std::string content_of(const Documents& documents) {
+  std::uint64_t sum = 0;
+  for (std::int64_t number = 0; number < documents.size(); ++number) {
+    const auto [tokens, targets] = documents[number];
+    sum = 31 * (31 * sum + digest_of_bytes(std::as_bytes(tokens))) + digest_of_bytes(std::as_bytes(targets));
+  }
+  return fmt::format("{} documents of {} tokens, digest {:016x}", documents.size(), documents.num_tokens(), sum);
 }
 
 }  // namespace trireme::data

@@ -17,7 +17,9 @@ LoaderOptions sampled(const DocumentLoaderOptions& options, const BatchOptions& 
 DocumentLoader::DocumentLoader(DocumentRows rows, const DocumentLoaderOptions& options)
     : rows_(std::move(rows)),
       sampler_(rows_.size(), sampled(options, options.batch)),
-      of_all_ranks_(rows_.size(), sampled(options, {.batch_size = options.batch.batch_size, .seed = options.batch.seed})),
+      of_all_ranks_(rows_.size(), sampled(options, {.batch_size = options.batch.batch_size,
+                                                    .batch_size_from_step = options.batch.batch_size_from_step,
+                                                    .seed = options.batch.seed})),
       pad_to_multiple_of_(options.pad_to_multiple_of) {
   require(pad_to_multiple_of_ >= 0, "rows cannot be padded to a multiple of {}", pad_to_multiple_of_);
 }

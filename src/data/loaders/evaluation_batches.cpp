@@ -8,7 +8,7 @@
 namespace trireme::data {
 
 EvaluationShare::EvaluationShare(std::int64_t dataset_size, const BatchOptions& options)
-    : batch_size_(BatchShare(options).micro_batch_size()), share_(share_of(dataset_size, options.index, options.count)) {}
+    : batch_size_(BatchShare(options).micro_batch_size(0)), share_(share_of(dataset_size, options.index, options.count)) {}
 
 std::vector<std::int64_t> EvaluationShare::items(std::int64_t batch) const {
   const std::int64_t first = share_.begin + batch * batch_size_;

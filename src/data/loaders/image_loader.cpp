@@ -34,11 +34,11 @@ struct ImageLoader::Spent {
 ImageLoader::ImageLoader(ImageDataset dataset, const ImageLoaderOptions& options)
     : dataset_(std::move(dataset)), options_(options), share_(options.batch), spent_(std::make_shared<Spent>()) {
   require(dataset_.count() > 0, "a data set without images cannot be loaded");
+  require(share_.has_one_size() || options.order == ImageOrder::shuffled,
+          "images in their order are for evaluation, in batches of one size: leave batch_size_from_step out");
   check(options.normalization, dataset_.shape().channels);
   check(options.augmentation, dataset_.shape());
 }
-
-std::int64_t ImageLoader::steps_per_epoch() const { return (samples_per_epoch() + batch_size() - 1) / batch_size(); }
 
 LoaderReport ImageLoader::report() const {
   const std::scoped_lock lock(spent_->mutex);
@@ -56,16 +56,15 @@ std::int64_t ImageLoader::image_of(std::int64_t sample) const {
 }
 
 // The previous sample of the step; for the first sample, the last one.
-std::int64_t ImageLoader::partner_of(std::int64_t sample) const {
-  const std::int64_t first = sample - sample % batch_size();
-  if (sample > first) return sample - 1;
-  const std::int64_t last = first + batch_size() - 1;
+std::int64_t ImageLoader::partner_of(std::int64_t sample, std::int64_t step) const {
+  if (sample > share_.samples_of_steps(step)) return sample - 1;
+  const std::int64_t last = share_.samples_of_steps(step + 1) - 1;
   return options_.order == ImageOrder::sequential ? std::min(last, dataset_.count() - 1) : last;
 }
 
 ImageBatch ImageLoader::load(std::int64_t step, std::int64_t micro_batch) const {
   const ImageShape& shape = dataset_.shape();
-  const std::int64_t rows = share_.micro_batch_size();
+  const std::int64_t rows = share_.micro_batch_size(step);
   const std::int64_t first = share_.first_sample(step, micro_batch);
   std::int64_t valid = rows;
   if (options_.order == ImageOrder::sequential) {
@@ -79,7 +78,7 @@ ImageBatch ImageLoader::load(std::int64_t step, std::int64_t micro_batch) const 
                    .valid = valid};
   const bool mixed = mixes(options_.augmentation);
   std::vector<float> before_first(mixed && valid > 0 ? static_cast<std::size_t>(shape.numel()) : 0);
-  const std::int64_t partner = partner_of(first);
+  const std::int64_t partner = partner_of(first, step);
   std::int32_t partner_label = no_label;
   FirstException thrown;
   const std::int64_t first_row = before_first.empty() ? 0 : -1;

@@ -56,6 +56,20 @@ std::int64_t checked_size(std::span<const DatasetPart> parts) {
 
 }  // namespace
 
+LoaderOptions options_for_micro_batches(LoaderOptions options) {
+  BatchOptions& batch = options.batch;
+  require(
+      batch.micro_batch_size == 0 || batch.micro_batch_size == 1,
+      "the items of this dataset are whole micro-batches, so a micro-batch cannot have {} of them: leave the micro-batch size "
+      "out",
+      batch.micro_batch_size);
+  require(batch.batch_size_from_step.empty(),
+          "the items of this dataset are whole micro-batches, and a step has the same number of them as all others: leave "
+          "batch_size_from_step out");
+  batch.micro_batch_size = 1;
+  return options;
+}
+
 DatasetSampler::DatasetSampler(std::int64_t dataset_size, const LoaderOptions& options)
     : DatasetSampler(std::vector{DatasetPart{.size = dataset_size}}, options) {}
 
@@ -66,6 +80,8 @@ DatasetSampler::DatasetSampler(std::span<const DatasetPart> parts, const LoaderO
       last_(options.last),
       order_(make_item_order(parts, options)) {
   require(options.workers >= 0, "{} workers can read nothing; 0 means all threads of this rank", options.workers);
+  require(share_.has_one_size() || last_ == LastBatch::filled,
+          "batches of other sizes from a step on have no last batch of an epoch: use LastBatch::filled");
   require(options.mixture.empty() || last_ == LastBatch::filled,
           "a mixture has no last batch, since its parts end at different steps: use LastBatch::filled");
   require(
@@ -79,19 +95,22 @@ std::int64_t DatasetSampler::samples_per_epoch() const {
 }
 
 std::int64_t DatasetSampler::steps_per_epoch() const {
-  return size_ / batch_size() + (last_ != LastBatch::dropped && size_ % batch_size() != 0 ? 1 : 0);
+  if (last_ == LastBatch::filled) return share_.steps_of_samples(size_);
+  return size_ / batch_size() + (last_ == LastBatch::partial && size_ % batch_size() != 0 ? 1 : 0);
 }
 
 std::int64_t DatasetSampler::samples_of_steps(std::int64_t steps) const {
-  if (last_ != LastBatch::partial) return steps * batch_size();
+  if (last_ != LastBatch::partial) return share_.samples_of_steps(steps);
   return steps / steps_per_epoch() * size_ + steps % steps_per_epoch() * batch_size();
 }
 
 DatasetSampler::Place DatasetSampler::place_of(std::int64_t step, std::int64_t micro_batch) const {
   const std::int64_t numbered = share_.first_sample(step, micro_batch);
   if (last_ == LastBatch::filled) {
-    return {
-        .epoch = numbered / size_, .position = numbered % size_, .first_sample = numbered, .rows = share_.micro_batch_size()};
+    return {.epoch = numbered / size_,
+            .position = numbered % size_,
+            .first_sample = numbered,
+            .rows = share_.micro_batch_size(step)};
   }
   const std::int64_t epoch = step / steps_per_epoch();
   const std::int64_t step_of_epoch = step % steps_per_epoch();
@@ -101,7 +120,7 @@ DatasetSampler::Place DatasetSampler::place_of(std::int64_t step, std::int64_t m
   return {.epoch = epoch,
           .position = position,
           .first_sample = epoch * samples_per_epoch() + position,
-          .rows = share.micro_batch_size()};
+          .rows = share.micro_batch_size(0)};
 }
 
 SampledItems DatasetSampler::items(std::int64_t step, std::int64_t micro_batch) const {

@@ -68,12 +68,14 @@ MixtureOrder::MixtureOrder(std::span<const DatasetPart> parts, std::vector<std::
     first_items_.push_back(size_);
     size_ += part.size;
   }
+  const BatchShare batches(options.batch);
+  std::int64_t last_step = -1;
   for (const MixtureWeights& weights : options.mixture) {
-    std::int64_t first_sample = 0;
-    require(!__builtin_mul_overflow(weights.from_step, options.batch.batch_size, &first_sample) &&
-                (phases_.empty() ? first_sample == 0 : first_sample > phases_.back().first_sample),
+    require(phases_.empty() ? weights.from_step == 0 : weights.from_step > last_step,
             "the weights of a mixture are for steps that ascend from 0, got step {} after {} others", weights.from_step,
             phases_.size());
+    last_step = weights.from_step;
+    const std::int64_t first_sample = batches.samples_of_steps(weights.from_step);
     Phase phase{.first_sample = first_sample, .counts = counts_in_round(weights, parts), .before = {}};
     phase.before.resize(parts.size());
     if (!phases_.empty()) {

@@ -20,7 +20,8 @@ TokenBatch joined_rows(std::vector<TokenBatch> batches) {
                     .targets = Tensor<std::int32_t>(shape),
                     .document_starts = {},
                     .first_sample = batches.front().first_sample,
-                    .first_row = batches.front().first_row};
+                    .first_row = batches.front().first_row,
+                    .nominal_targets = batches.front().nominal_targets};
   if (std::ranges::any_of(batches, has_starts)) joined.document_starts = Tensor<std::int32_t>::full(shape, 0);
   std::int64_t at = 0;
   for (const TokenBatch& batch : batches) {

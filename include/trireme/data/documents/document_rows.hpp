@@ -7,18 +7,12 @@
 #include <vector>
 
 #include "trireme/core/export.hpp"
+#include "trireme/data/documents/document_piece.hpp"
 #include "trireme/data/documents/documents.hpp"
 #include "trireme/data/text/token_batch.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace data {
-
-// What happens to a document that is longer than a row.
-enum class LongDocuments : std::uint8_t {
-  truncated,  // keeps its first tokens
-  split,      // cuts it into several documents; keeps all tokens and targets
-  refused,    // throws Error with its number
-};
 
 struct DocumentRowsOptions {
   std::int64_t length = 256;  // tokens of a row
@@ -51,11 +45,7 @@ class DocumentRows {
   TokenBatch collate(std::span<const std::int64_t> rows, std::int64_t first_sample, std::int64_t time = 0) const;
 
  private:
-  struct Piece {  // consecutive tokens of a document
-    std::int64_t document;
-    std::int64_t begin;
-    std::int64_t count;
-  };
+  using Piece = DocumentPiece;
 
   std::vector<Piece> cut_to_length();
   void pack(const std::vector<Piece>& pieces);

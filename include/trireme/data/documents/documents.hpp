@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "trireme/core/export.hpp"
@@ -36,6 +37,8 @@ class Documents {
   std::vector<std::int32_t> targets_;
   std::vector<std::int64_t> ends_;  // ends of documents in tokens_
 };
+
+std::string content_of(const Documents& documents);  // a text that identifies the documents
 
 }  // namespace data
 }  // namespace trireme

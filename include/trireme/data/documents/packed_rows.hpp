@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trireme/core/export.hpp"
-#include "trireme/data/documents/document_rows.hpp"
+#include "trireme/data/documents/document_piece.hpp"
 #include "trireme/data/shards/token_shards.hpp"
 #include "trireme/data/text/token_batch.hpp"
 
@@ -46,21 +46,14 @@ class PackedRows {
   // blocks.
   std::int64_t neighbours() const noexcept;
 
-  // Tokens [begin, begin + count) of a document.
-  struct Piece {
-    std::int64_t document = 0;
-    std::int64_t begin = 0;
-    std::int64_t count = 0;
-
-    bool operator==(const Piece&) const = default;
-  };
+  using Piece = DocumentPiece;
   std::vector<Piece> pieces_of(std::int64_t row) const;  // in their order in the row
 
   // tokens, targets and document_starts [rows.size(), length()]; each padding token is a document of its own.
   TokenBatch collate(std::span<const std::int64_t> rows, std::int64_t first_sample) const;
 
  private:
-  class Packing;
+  struct Packing;
   std::shared_ptr<const Packing> packing_;
 };
 

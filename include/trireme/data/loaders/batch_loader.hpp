@@ -23,11 +23,12 @@ namespace data {
 //     explicit NoiseLoader(const data::BatchOptions& options) : seed_(options.seed), share_(options) {}
 //
 //     std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step, on this rank
-//     std::int64_t batch_size() const { return share_.batch_size(); }                // samples of a step, over all ranks
+//     std::int64_t batch_size() const { return share_.batch_size(); }                // samples of step 0, over all ranks
+//     std::int64_t samples_of_steps(std::int64_t steps) const { return share_.samples_of_steps(steps); }
 //     std::int64_t samples_per_epoch() const { return 1000; }
 //     Batch load(std::int64_t step, std::int64_t micro_batch = 0) const {
 //       const std::int64_t first = share_.first_sample(step, micro_batch);
-//       Tensor<float> x({share_.micro_batch_size(), 8});
+//       Tensor<float> x({share_.micro_batch_size(step), 8});
 //       for (std::int64_t i = 0; i < x.numel(); ++i) {
 //         const auto place = static_cast<std::uint64_t>(first * 8 + i);  // from the sample's number: the same for all ranks
 //         x.data()[i] = static_cast<float>(philox_normal(seed_, hash_name("noise"), place));
@@ -40,10 +41,10 @@ namespace data {
 //     data::BatchShare share_;
 //   };
 //
-// A samples_per_epoch() of 0 means endless data. Optional functions: tokens_per_sample(), if samples are sequences of tokens;
-// content(), a text that identifies the data (content_of()), which a run compares with its checkpoint when it resumes;
-// report(), a LoaderReport, which a run writes to its metrics. All micro-batches of a step must have the same number of targets
-// (Loss::nominal_targets); their shapes may differ.
+// A samples_per_epoch() of 0 means endless data. Optional functions: samples_of_steps(steps), if not all steps have
+// batch_size() samples; tokens_per_sample(), if samples are sequences of tokens; content(), a text that identifies the data
+// (content_of()), which a run compares with its checkpoint when it resumes; report(), a LoaderReport, which a run writes to its
+// metrics. All micro-batches of a step must have the same number of targets (Loss::nominal_targets); their shapes may differ.
 template <typename L>
 concept BatchLoader = requires(const L& loader, std::int64_t step) {
   loader.load(step);
@@ -74,8 +75,8 @@ constexpr void require_batch_loader() {
                 "a loader needs a function samples_per_epoch() const: the samples that it reads before it begins anew");
 }
 
-// The number of samples in the first `steps` steps, over all ranks: batch_size() per step, unless the loader has smaller
-// batches and a function samples_of_steps(steps).
+// The number of samples in the first `steps` steps, over all ranks: batch_size() per step, unless the loader has a function
+// samples_of_steps(steps).
 template <BatchLoader L>
 std::int64_t samples_of_steps(const L& loader, std::int64_t steps) {
   require(steps >= 0, "the samples of {} steps", steps);
@@ -90,8 +91,7 @@ std::int64_t samples_of_steps(const L& loader, std::int64_t steps) {
 template <BatchLoader L>
 std::int64_t steps_of_samples(const L& loader, std::int64_t samples) {
   require(samples >= 0, "the steps of {} samples", samples);
-  std::int64_t few = samples / loader.batch_size();  // no batch is larger
-  std::int64_t many = few;
+  std::int64_t few = 0, many = 0;
   for (std::int64_t more = 1; samples_of_steps(loader, many) < samples; more *= 2) many += more;
   while (few < many) {
     const std::int64_t middle = few + (many - few) / 2;

@@ -32,10 +32,10 @@ class DocumentLoader {
   explicit DocumentLoader(DocumentRows rows, const DocumentLoaderOptions& options = {});
 
   std::int64_t num_micro_batches() const { return sampler_.num_micro_batches(); }  // of a step
-  std::int64_t batch_size() const { return sampler_.batch_size(); }                // rows of a step, over all ranks
+  std::int64_t batch_size() const { return sampler_.batch_size(); }                // rows of step 0, over all ranks
   std::int64_t tokens_per_sample() const { return rows_.length(); }                // with padding: the largest length of a row
   std::int64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }
-  std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }  // rounded up
+  std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }  // of the first epoch, rounded up
   std::int64_t samples_of_steps(std::int64_t steps) const { return sampler_.samples_of_steps(steps); }
   const DocumentRows& rows() const { return rows_; }
   std::string content() const { return rows_.content(); }

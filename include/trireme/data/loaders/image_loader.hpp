@@ -29,18 +29,21 @@ struct ImageLoaderOptions {
 };
 
 // Reads this rank's micro-batches of every step, on all its threads. It has no state: steps can be loaded in any order. A
-// sample depends only on the seed and on its number (step * batch_size + row); with Mixup and CutMix also on the batch size,
-// which decides the pairs.
+// sample depends only on the seed and on its number, see BatchShare; with Mixup and CutMix also on the batch size, which
+// decides the pairs.
 class ImageLoader {
  public:
-  // Throws Error for a dataset without images, for a batch that ranks or micro-batches can't share equally, for a normalization
-  // without a mean and a std above 0 for each channel, and for an augmentation out of its range.
+  // Throws Error for a dataset without images, for a batch that ranks or micro-batches can't share equally, for batches of
+  // several sizes in ImageOrder::sequential, for a normalization without a mean and a std above 0 for each channel, and for an
+  // augmentation out of its range.
   ImageLoader(ImageDataset dataset, const ImageLoaderOptions& options);
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step
-  std::int64_t batch_size() const { return share_.batch_size(); }                // samples of a step, over all ranks
+  std::int64_t batch_size() const { return share_.batch_size(); }                // samples of step 0, over all ranks
   std::int64_t samples_per_epoch() const { return dataset_.count(); }
-  std::int64_t steps_per_epoch() const;  // rounded up; with ImageOrder::sequential no further steps exist
+  // Of the first epoch, rounded up; with ImageOrder::sequential no further steps exist.
+  std::int64_t steps_per_epoch() const { return share_.steps_of_samples(samples_per_epoch()); }
+  std::int64_t samples_of_steps(std::int64_t steps) const { return share_.samples_of_steps(steps); }
   std::string content() const { return content_of(dataset_); }
   LoaderReport report() const;
   // Throws Error for a step or micro-batch that does not exist.
@@ -48,7 +51,7 @@ class ImageLoader {
 
  private:
   std::int64_t image_of(std::int64_t sample) const;
-  std::int64_t partner_of(std::int64_t sample) const;
+  std::int64_t partner_of(std::int64_t sample, std::int64_t step) const;
   struct Seconds;                                                                       // of stages
   std::int32_t read(std::int64_t sample, std::span<float> into, Seconds& spent) const;  // returns its label
 

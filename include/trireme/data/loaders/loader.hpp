@@ -35,16 +35,16 @@ class Loader {
   // Throws Error for an empty dataset, and if ranks or micro-batches can't share the batch or the last batch equally.
   explicit Loader(Dataset dataset, const LoaderOptions& options = {}, Collate collate = {})
       : dataset_(std::move(dataset)),
-        sampler_(parts_of(dataset_), options),
+        sampler_(parts_of(dataset_), has_micro_batches<Dataset> ? options_for_micro_batches(options) : options),
         collate_(std::move(collate)),
         workers_(options.workers) {}
   Loader(Dataset dataset, const BatchOptions& batch, Collate collate = {})
       : Loader(std::move(dataset), LoaderOptions{.batch = batch}, std::move(collate)) {}
 
   std::int64_t num_micro_batches() const { return sampler_.num_micro_batches(); }  // of a step
-  std::int64_t batch_size() const { return sampler_.batch_size(); }                // samples of a step, over all ranks
+  std::int64_t batch_size() const { return sampler_.batch_size(); }                // samples of step 0, over all ranks
   std::int64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }  // without dropped items
-  std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }      // rounded up
+  std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }      // of the first epoch, rounded up
   std::int64_t samples_of_steps(std::int64_t steps) const { return sampler_.samples_of_steps(steps); }
 
   // For a dataset of token sequences.

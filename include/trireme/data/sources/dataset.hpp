@@ -35,6 +35,13 @@ concept CollatingDataset = requires(const D& dataset, std::span<const std::int64
   dataset.collate(indices, std::int64_t{});
 };
 
+// A dataset each of whose items is a whole micro-batch, such as LengthBatches. Loader then makes micro-batches of one item.
+template <typename D>
+inline constexpr bool has_micro_batches = [] {
+  if constexpr (requires { D::items_are_micro_batches; }) return D::items_are_micro_batches;
+  return false;
+}();
+
 // A batch that holds the items unchanged.
 template <typename Item>
 struct ItemBatch {

@@ -62,6 +62,10 @@ std::vector<DatasetPart> parts_of(const D& dataset) {
   }
 }
 
+// The options of a loader whose dataset has micro-batches as its items: one of them in each micro-batch. Throws Error if the
+// options say otherwise.
+LoaderOptions options_for_micro_batches(LoaderOptions options);
+
 class ItemOrder;
 
 // The items of a micro-batch, and the number of its first sample. Samples are numbered over all epochs and ranks, without
@@ -75,7 +79,8 @@ struct SampledItems {
 // place in the epoch, but not on the number of ranks and micro-batches.
 class DatasetSampler {
  public:
-  // Throws Error for an empty dataset, and if ranks or micro-batches can't share the batch or the last batch equally.
+  // Throws Error for an empty dataset, if ranks or micro-batches can't share the batch or the last batch equally, and for
+  // batches of several sizes without LastBatch::filled.
   DatasetSampler(std::int64_t dataset_size, const LoaderOptions& options);
   // For joined datasets. Also throws Error for weights that are not one for each part, are negative, are all 0, belong to an
   // empty part, or are so small that the part would never come, and for steps that do not ascend from 0.
@@ -84,7 +89,7 @@ class DatasetSampler {
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }
   std::int64_t batch_size() const { return share_.batch_size(); }
   std::int64_t samples_per_epoch() const;  // without dropped items
-  std::int64_t steps_per_epoch() const;    // rounded up
+  std::int64_t steps_per_epoch() const;    // of the first epoch, rounded up
   std::int64_t samples_of_steps(std::int64_t steps) const;
 
   // Throws Error for a step or micro-batch that does not exist.

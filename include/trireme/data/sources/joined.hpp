@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -27,6 +28,8 @@ namespace data {
 template <typename D>
 class Joined {
  public:
+  static constexpr bool items_are_micro_batches = has_micro_batches<D>;
+
   // Throws Error if there are no parts. A part may be empty.
   explicit Joined(std::vector<D> parts) : datasets_(std::move(parts)) {
     require(!datasets_.empty(), "no datasets to join");
@@ -38,8 +41,14 @@ class Joined {
   }
 
   std::int64_t size() const { return ends_.back(); }
-  std::int64_t tokens_per_sample() const requires requires(const D& dataset) { dataset.tokens_per_sample(); }
-  { return datasets_.front().tokens_per_sample(); }
+  std::int64_t tokens_per_sample() const requires requires(const D& dataset) { dataset.tokens_per_sample(); }  // on average
+  {
+    double tokens = 0;
+    for (const D& dataset : datasets_) {
+      tokens += static_cast<double>(dataset.tokens_per_sample()) * static_cast<double>(dataset.size());
+    }
+    return size() == 0 ? datasets_.front().tokens_per_sample() : std::llround(tokens / static_cast<double>(size()));
+  }
   const std::vector<DatasetPart>& parts() const { return parts_; }
   const D& part(std::size_t number) const { return datasets_.at(number); }
   std::int64_t num_bad_samples() const requires requires(const D& dataset) { dataset.num_bad_samples(); }

@@ -20,7 +20,10 @@ struct BasicTokenBatch {
   Tensor<std::int32_t, D> document_starts = {};
   std::int64_t first_sample = 0;  // the sample number of the first row
   std::int64_t first_row = 0;     // the place of the first row in the step's batch of all ranks
-  bool continues = false;         // each row continues the same row of the previous step (WindowOrder::continued)
+  // Where micro-batches have different numbers of tokens: about how many one has, the same number in all of a step, see
+  // Loss::nominal_targets. 0: all have the same.
+  std::int64_t nominal_targets = 0;
+  bool continues = false;  // each row continues the same row of the previous step (WindowOrder::continued)
 
   std::int64_t rows() const { return tokens.dim(0); }
   std::int64_t time() const { return tokens.dim(1); }  // the length of a sequence
@@ -42,6 +45,7 @@ BasicTokenBatch<D> on_device(const TokenBatch& loaded) {
           .document_starts = on_device<D>(loaded.document_starts),
           .first_sample = loaded.first_sample,
           .first_row = loaded.first_row,
+          .nominal_targets = loaded.nominal_targets,
           .continues = loaded.continues};
 }
 
