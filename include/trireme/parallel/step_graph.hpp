@@ -58,8 +58,8 @@ class RecordedSteps {
 //
 // If dim 0 is the same in all inputs, it is the number of samples, on which the random numbers of dropout depend.
 //
-// Every step must do the same work: a model with branches that depend on data, or a function that waits for the GPU, such as
-// item() and mean(), can't be recorded. If the step can't be recorded, all steps are eager, and a warning says so once. Steps
+// Every step must do the same work. A model with branches that depend on data, or a function that waits for the GPU, such as
+// item() and mean(), can't be recorded. If the step can't be recorded, all steps are eager, and one warning is logged. Steps
 // whose inputs have other shapes than the inputs of the first step are eager too. On the CPU every step is eager. Steps report
 // no metrics to monitor::Registry.
 template <typename D, typename... Elements>
@@ -145,7 +145,7 @@ class StepGraph {
     std::uint64_t run = 0;  // counts the calls of run() from 1
   };
 
-  // Dim 0 of all inputs; nothing if they differ.
+  // Dim 0 of all inputs; nothing if the inputs differ in dim 0.
   static std::optional<std::int64_t> rows_of(const Tensor<Elements>&... inputs) {
     std::optional<std::int64_t> rows;
     bool differ = false;
@@ -213,7 +213,7 @@ class StepGraph {
   }
 
   StepSummary call(const Place& place, const Tensor<Elements, D>&... inputs) {
-    struct Captured {  // resets the flag of record() when the step ends, by an exception too
+    struct Captured {  // resets the flag of record() when the step ends, also by an exception
       bool& flag;
       ~Captured() { flag = false; }
     } captured{recording_.is_captured};

@@ -21,7 +21,7 @@ inline CnnOptions checked(const CnnOptions& options) {
   return options;
 }
 
-// Makes an optional in place, since layers are registered in the order of forward and can't be moved.
+// Makes the layer inside the optional, because layers can't be moved and are registered in the order of the forward pass.
 template <typename P, typename D>
 std::optional<nn::BatchNorm2d<P, D>> batch_norm_after(const nn::Module<P, D>& parent, std::string_view name,
                                                       const CnnOptions& options, std::int64_t channels) {

@@ -38,7 +38,7 @@ class Cnn : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>
   // images [batch, height, width, channels] -> [batch, classes]
   Variable<T, D> logits(const Tensor<M, D>& images) const { return this->forward({.images = images, .labels = {}}); }
 
-  // labels [batch], soft_labels [batch, classes] where the batch has them: see classification_loss().
+  // labels [batch], and soft_labels [batch, classes] if the batch has them, see classification_loss().
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const;
   Loss<M, D> loss(const Tensor<M, D>& images, const Tensor<std::int32_t, D>& labels) const {
     return nn::loss_of(*this, {.images = images, .labels = labels});

@@ -106,7 +106,7 @@ class DcDiscriminator : public nn::Staged<P, D, Variable<typename P::Compute, D>
   nn::Linear<P, D> fc_;
 };
 
-// Mean binary cross-entropy of logits when all images are real, or none is.
+// Mean binary cross-entropy of logits when all images are real, or when all are fake.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> adversarial_loss(const Variable<T, D>& logits, bool real) {
   using A = Accumulate<T>;

@@ -17,7 +17,7 @@
 #include "trireme/models/folders/load_pretrained.hpp"
 #include "trireme/nn/weights/weights.hpp"
 
-// Folders of a model as Hugging Face's transformers writes and reads them, with config.json, and the weights in
+// Folders of a model as Hugging Face transformers writes and reads them. They have a config.json, and the weights in
 // model.safetensors or in the shards that model.safetensors.index.json names.
 //
 //   models::Llama<Float32> model(models::llama_options("Llama-3.2-1B"));
@@ -81,7 +81,7 @@ nn::LoadedWeights load_pretrained(Model& model, const GptNeoXOptions& options, c
 struct SavePretrainedOptions {
   DType dtype = DType::float32;  // of the weights in the file: also bfloat16 or float16; too large a value is an Error
   // The folder that the model came from. Its tokenizer or image processor files and its numbers of special tokens are copied,
-  // if it has any. Empty: none.
+  // if the folder has any. Empty: none.
   Location from = {};
   // A folder, or a file in it, with the tokenizer to copy. Not given: the tokenizer of `from`; an empty Location: none.
   std::optional<Location> tokenizer = {};
@@ -94,9 +94,9 @@ struct SavePretrainedOptions {
   bool weights = true;
 };
 
-// Writes config.json and model.safetensors, which transformers (4 and 5) loads strictly. A feature that no model of
-// transformers has is an Error. All ranks of a divided model call it; the first one writes. Creates the folder if it does not
-// exist.
+// Writes config.json and model.safetensors, which Hugging Face transformers 4 and 5 load strictly. A feature that no model of
+// Hugging Face transformers has is an Error. All ranks of a divided model call save_pretrained(); the first rank writes.
+// Creates the folder if it does not exist.
 void save_pretrained(Model& model, const LlamaOptions& options, const Location& folder, const SavePretrainedOptions& save = {});
 void save_pretrained(Model& model, const VisionTransformerOptions& options, const Location& folder,
                      const SavePretrainedOptions& save = {});

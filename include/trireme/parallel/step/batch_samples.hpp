@@ -13,7 +13,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// The samples of a micro-batch, which name its random numbers: TapeOptions::first_sample and ::samples.
+// The samples of a micro-batch, which identify its random numbers: TapeOptions::first_sample and ::samples.
 struct BatchSamples {
   std::int64_t first = 0;
   std::optional<std::int64_t> count = {};
