@@ -27,7 +27,7 @@ struct VisionTransformerOptions {
   double epsilon = 1e-6;                 // of the norms
   double dropout = 0;                    // of the embedding and of the outputs of attention and MLP
   double attention_dropout = 0;          // of attention weights, see nn::MultiheadAttentionOptions
-  bool distilled = false;                // as in DeiT, a second token has its own head; logits are the mean of both heads' logits
+  bool distilled = false;                // as in DeiT, a second token has its own head; both heads' logits are averaged
   std::vector<std::string> labels = {};  // the names of the classes, or none
   double weight_deviation = 0.02;        // standard deviation of initial weights
 

@@ -45,8 +45,9 @@ struct WriteUsingModuleModuleInTheClassOfThisPart {};
 // ::Linear there for a layer of your own with the same name. In a class template, write typename Module<P, D>::Linear or
 // nn::Linear<P, D>.
 //
-// Several threads may evaluate one model at once, by forward passes without a Tape in evaluation mode, if the model lies on one
-// rank. Anything that changes the model (initialize, loading, a step, train, eval, writes to values) needs exclusive access.
+// Several threads may evaluate one model at the same time, by forward passes without a Tape in evaluation mode, if the model
+// lies on one rank. Anything that changes the model (initialize, loading, a step, train, eval, writes to values) needs
+// exclusive access.
 template <typename P, typename D = Cpu>
 class Module {
  public:
@@ -113,7 +114,7 @@ class Module {
   = delete;
 
   const std::string& name() const { return name_; }  // empty for the root
-  Model& model() const { return *model_; }           // the model that this is a part of
+  Model& model() const { return *model_; }           // the model of which this module is a part
   FlatStore& store() const { return model_->store(); }
   const ModelContext& context() const { return model_->context(); }
 
@@ -168,8 +169,8 @@ class Module {
     return parameter;
   }
 
-  // Runs the body of a layer's forward(). Errors of arguments get the layer's name in front: "encoder.layers.1.linear2: linear:
-  // x ...".
+  // Runs the body of a layer's forward(). Errors about arguments get the layer's name in front: "encoder.layers.1.linear2:
+  // linear: x ...".
   template <typename Work>
   decltype(auto) named(const Work& work) const {
     try {
@@ -179,7 +180,7 @@ class Module {
     }
   }
 
-  // For layers that need all rows: every rank of a tensor axis computes such a layer alike. Throws in a sequence-parallel
+  // For layers that need all rows, and that every rank of a tensor axis computes completely. Throws in a sequence-parallel
   // model.
   void require_all_rows(std::string_view layer) const {
     require(!sequence_parallel(),

@@ -40,7 +40,7 @@ class BatchNorm2d : public Module<P, D> {
   Variable<T, D> forward(const Variable<T, D>& x) const {
     return this->named([&] { return batch_norm(x, weight.master(), bias.master(), running(), arguments()); });
   }
-  // The next two return relu(forward(x)) and relu(forward(x) + residual), each in one pass over memory.
+  // The next two functions return relu(forward(x)) and relu(forward(x) + residual), each in one pass over memory.
   Variable<T, D> forward_relu(const Variable<T, D>& x) const {
     return this->named([&] { return batch_norm_relu(x, weight.master(), bias.master(), running(), arguments()); });
   }
@@ -77,8 +77,8 @@ struct GroupNormOptions {
   bool affine = true;
 };
 
-// Normalises x [batch, ..., channels] for each sample over each of `groups` equal parts of the channels. The result does not
-// depend on how a batch is divided.
+// Divides the channels of x [batch, ..., channels] into `groups` equal parts, and normalises each part of each sample. The
+// result does not depend on how a batch is divided.
 template <typename P, typename D = Cpu>
 class GroupNorm : public Module<P, D> {
  public:

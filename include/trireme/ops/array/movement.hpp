@@ -68,15 +68,15 @@ TRIREME_EXPORT void move_elements(const Movement& movement, const Tensor<T, D>& 
 template <typename T, typename D>
 TRIREME_EXPORT void move_gradient(const Movement& movement, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
 
-// Copies `source`, which has the shape part.to, to the part of y that sliced() selects. require_part() throws for any other
-// shape.
+// Copies `source` into the part of y that `part`, made by sliced(), selects. `source` must have the shape `part.to`: call
+// require_part() first, which throws for any other shape.
 template <typename T, typename D>
 void replace_part(const Movement& part, const Tensor<T, D>& source, Tensor<T, D>& y) {
   for (const StridedCopy& box : part.copies) copy_strided(box.reversed(), source, y);
 }
 void require_part(const Movement& part, const Shape& source);
 
-// The elements that the slice selects from a dim of `extent`, as in Python: {first, count}.
+// Returns {first, count} of the elements that the slice selects from a dim of `extent`, as in Python.
 std::pair<std::int64_t, std::int64_t> slice_of(std::string_view op, std::int64_t extent, const Slice& slice);
 
 // The slice of `length` elements from `start` on. Throws Error{invalid_argument} if the slice reaches beyond the dim. A

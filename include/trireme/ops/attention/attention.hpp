@@ -26,7 +26,8 @@ struct AttentionOptions {
 // be more or fewer keys than queries (cross-attention).
 //   out: [batch, queries, heads * value_size]
 //   exponentials: [2, batch, heads, queries], kept for the backward pass: a number for each query, and the sum of
-//     exp(scale * score - number) over its keys. The number is the largest scale * score, or the log-sum-exp if cuDNN is used
+//     exp(scale * score - number) over the query's keys. The number is the largest scale * score, or the log-sum-exp if cuDNN
+//     is used
 // key_padding_mask: [batch, keys], not 0 where a key is padding; may be undefined. A query gets zeros if it sees no key, or if
 // all its scores are -infinity.
 // first_keys: [batch, queries], the first key that each query sees; at least 0, and not decreasing from query to query; may be

@@ -7,7 +7,7 @@
 
 // Images are [batch, height, width, channels]; the batch may be 0. `accumulate` adds to the output instead of overwriting it.
 // Shapes that do not fit throw Error.
-// A CPU uses oneDNN, or plain loops for double. It converts bfloat16 and float16 to float if the processor has no products of
+// A CPU uses oneDNN, or plain loops for double. bfloat16 and float16 are converted to float if the processor can't multiply
 // these types. Some convolutions of float use other algorithms:
 // - large 3 x 3 convolutions of stride 1: Winograd's algorithm, with larger rounding errors than a plain sum
 // - convolutions with few pixels and large weights, and gradients of 1 x 1 kernels: matrix products

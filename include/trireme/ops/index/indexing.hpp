@@ -51,8 +51,8 @@ template <typename T, typename D>
 TRIREME_EXPORT void scatter_extreme(ScatterReduction kind, const Indexing& indexing, const Tensor<T, D>& source,
                                     const Tensor<std::int64_t, D>& index, Tensor<T, D>& y);
 
-// The gradients of scatter(): dsource[o, p, i] = dy[o, index, i] for the places that won, 0 for others. dy becomes the gradient
-// of y before scatter(): 0 where y was overwritten.
+// The gradients of scatter(): dsource[o, p, i] = dy[o, index, i] for the places that won, 0 for other places. dy becomes the
+// gradient of y before scatter(), which is 0 for elements that were overwritten.
 template <typename T, typename D>
 TRIREME_EXPORT void scatter_backward(const Indexing& indexing, Tensor<T, D>& dy, const Tensor<std::int64_t, D>& index,
                                      Tensor<T, D>& dsource);

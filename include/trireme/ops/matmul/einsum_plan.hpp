@@ -24,7 +24,7 @@ struct EinsumOperand {
 };
 
 // The product of both operands, or the only operand, is reshaped to `product`, with one dim for each letter: [batch...,
-// rows..., columns...]. Then `arrangement` turns it into the result.
+// rows..., columns...]. Then `arrangement` turns this tensor into the result.
 struct EinsumPlan {
   std::vector<EinsumOperand> operands;
   Shape product;

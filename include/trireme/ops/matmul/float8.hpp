@@ -23,7 +23,7 @@ template <typename F, typename D>
 TRIREME_EXPORT void float8_scale(const Tensor<float, D>& amaxes, Tensor<float, D>& scale);
 
 // Delayed scaling: computes the scale from the amaxes of earlier tensors, so that x is read only once, by quantize(). If all
-// these amaxes are 0, as in the first step, computes it from x's own amax.
+// these amaxes are 0, as in the first step, the scale is computed from x's own amax.
 template <typename F, typename T, typename D>
 TRIREME_EXPORT void delayed_float8_scale(const Tensor<T, D>& x, const Tensor<float, D>& history, Tensor<float, D>& scale);
 
@@ -53,8 +53,8 @@ struct Float8Operand {
 
 // c[m, n] = a[m, k] b[n, k]^T + bias[n]; an undefined bias adds nothing. With `accumulate` the product is added to c, and bias
 // must be undefined. All dims are multiples of 16. F: float8_e4m3 or float8_e5m2. C: bfloat16, or float without a bias. A GPU
-// needs compute capability 8.9. It uses cuBLASLt, which sums with fewer bits if both operands are e4m3, and it rounds the bias
-// to bfloat16 first. A CPU converts the operands to float.
+// needs compute capability 8.9; it uses cuBLASLt and first rounds the bias to bfloat16. cuBLASLt sums with fewer bits if both
+// operands are e4m3. A CPU converts the operands to float.
 template <typename F, typename C, typename D>
 TRIREME_EXPORT void float8_matmul(const Float8Operand<F, D>& a, const Float8Operand<float8_e4m3, D>& b,
                                   const Tensor<float, D>& bias, Tensor<C, D>& c, bool accumulate = false);

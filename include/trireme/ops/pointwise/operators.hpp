@@ -66,7 +66,7 @@ Tensor<T, D>& assign(ops::Binary kind, Tensor<T, D>& a, const B& b) {
 
 }  // namespace detail
 
-// In place; b is broadcast to the shape of a.
+// These operators change a in place; b is broadcast to the shape of a.
 template <detail::AnyTensor A, typename B>
 requires detail::TensorPair<A, B> A& operator+=(A& a, const B& b) { return detail::assign(ops::Binary::add, a, b); }
 template <detail::AnyTensor A, typename B>

@@ -7,8 +7,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// columns[n] = sum over rows of x[rows, n], zero if there are no rows: the gradient of a bias. The bits are the same for any
-// number of threads.
+// columns[n] = sum over rows of x[rows, n], zero if there are no rows. This is the gradient of a bias. The bits are the same
+// for any number of threads.
 template <typename T, typename D>
 TRIREME_EXPORT void sum_rows(const Tensor<T, D>& x, Tensor<Accumulate<T>, D>& columns, bool accumulate);
 

@@ -27,8 +27,8 @@ namespace trireme TRIREME_EXPORT {
 template <typename T>
 using SumOf = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
 
-// 0 if there are no elements. T: float, double, bfloat16, float16, std::int32_t, std::int64_t, or bool, where sum() counts the
-// true elements.
+// 0 if there are no elements. T: float, double, bfloat16, float16, std::int32_t, std::int64_t or bool. For bool, sum() counts
+// the true elements.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<SumOf<T>, D> sum(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 

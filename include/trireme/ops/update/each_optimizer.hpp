@@ -35,8 +35,8 @@
   X(muon, Muon, __VA_ARGS__)           \
   X(adafactor, Adafactor, __VA_ARGS__)
 
-// All formulas: those above, the formula of ScheduleFreeAdamW, which make_optimizer does not know, and formulas of other
-// passes.
+// All formulas: the formulas above, the formula of ScheduleFreeAdamW, which make_optimizer does not know, and formulas of
+// other passes.
 #define TRIREME_EACH_FORMULA(X, ...)                     \
   TRIREME_EACH_OPTIMIZER(X, __VA_ARGS__)                 \
   X(schedule_free_adamw, ScheduleFreeAdamW, __VA_ARGS__) \
