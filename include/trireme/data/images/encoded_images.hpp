@@ -17,7 +17,7 @@ namespace data {
 // The bytes of a PNG, JPEG or WebP file, and the image's class.
 struct EncodedImage {
   std::span<const std::byte> bytes = {};
-  std::shared_ptr<const std::byte> memory = {};  // keeps the bytes
+  std::shared_ptr<const std::byte> memory = {};  // keeps the bytes alive
   std::int32_t label = 0;
   std::string name = {};  // used in errors
 };

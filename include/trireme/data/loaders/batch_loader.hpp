@@ -52,7 +52,7 @@ concept BatchLoader = requires(const L& loader, std::int64_t step) {
   { loader.samples_per_epoch() } -> std::convertible_to<std::int64_t>;
 };
 
-// Gives a one-line compiler error that names the function that a type lacks to be a loader.
+// If L is not a loader, gives a one-line compiler error that names the missing function.
 template <typename L>
 constexpr void require_batch_loader() {
   constexpr bool loads = requires(const L& loader, std::int64_t step) { loader.load(step), loader.load(step, step); };

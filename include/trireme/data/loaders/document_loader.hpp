@@ -19,8 +19,8 @@ struct DocumentLoaderOptions {
   std::int64_t pad_to_multiple_of = 0;
 };
 
-// Reads this rank's micro-batches of every step from rows of documents. It has no state: steps can be loaded in any order. The
-// documents of a step do not depend on the number of ranks and micro-batches.
+// Reads this rank's micro-batches of every step from rows of documents. The loader has no state: steps can be loaded in any
+// order. The documents of a step do not depend on the number of ranks and micro-batches.
 //
 //   const data::DocumentLoader loader({documents, {.length = 1024, .packing = true}}, {.batch = run.batch()});
 //   for (auto& step : run.steps(loader)) {

@@ -16,7 +16,7 @@ namespace data {
 
 enum class ImageOrder : std::uint8_t {
   shuffled,    // for training: each image once per epoch, in a new order; batches may span two epochs
-  sequential,  // for evaluation: each image once, in order; the last batch may have fewer
+  sequential,  // for evaluation: each image once, in order; the last batch may have fewer images
 };
 
 struct ImageLoaderOptions {
@@ -26,9 +26,9 @@ struct ImageLoaderOptions {
   Augmentation augmentation = {};
 };
 
-// Reads this rank's micro-batches of every step, on all its threads. It has no state: steps can be loaded in any order. A
-// sample depends only on the seed and on its number (step * batch_size + row); with Mixup and CutMix also on the batch size,
-// which decides the pairs.
+// Reads this rank's micro-batches of every step, on all threads of the rank. The loader has no state: steps can be loaded in
+// any order. A sample depends only on the seed and on its number (step * batch_size + row); with Mixup and CutMix also on the
+// batch size, which decides the pairs.
 class ImageLoader {
  public:
   // Throws Error for a dataset without images, for a batch that ranks or micro-batches can't share equally, for a normalization

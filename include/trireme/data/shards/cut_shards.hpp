@@ -12,7 +12,7 @@ namespace data {
 
 struct CutOptions {
   std::int64_t shard_tokens = 50'000'000;                    // see TokenShardWriter
-  std::optional<std::uint64_t> shuffle_seed = std::nullopt;  // documents in a random order; nothing: as they are
+  std::optional<std::uint64_t> shuffle_seed = std::nullopt;  // documents in a random order; nothing: in their own order
 };
 
 // Copies the documents to new shards PREFIX-00000.safetensors and so on, and returns the number of shards. Throws
@@ -31,9 +31,9 @@ struct SplitShardsReport {
 };
 
 // Writes each document to PREFIX-training-00000.safetensors and so on, or to PREFIX-held-out-00000.safetensors and so on. The
-// side of a document depends only on its tokens and the seed, so the same documents in other shards are split alike, and equal
-// documents lie on the same side. Throws Error{invalid_argument} for a fraction that leaves a side empty, and if such shards
-// exist already.
+// side of a document depends only on its tokens and the seed. So the same documents in other shards are split in the same way,
+// and equal documents lie on the same side. Throws Error{invalid_argument} for a fraction that leaves a side empty, and if
+// such shards exist already.
 SplitShardsReport split_shards(const TokenShards& documents, const Location& prefix, const SplitShardsOptions& options = {});
 
 }  // namespace data

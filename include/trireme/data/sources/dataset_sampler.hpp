@@ -35,8 +35,8 @@ struct LoaderOptions {
   Order order = Order::shuffled;
   LastBatch last = LastBatch::filled;
   int workers = 1;  // threads that call the dataset's at() concurrently; 0: all threads of this rank
-  // For a dataset that joins several (Joined): samples come from its parts in proportion to these weights, and a part that is
-  // used up begins its next epoch. The steps must ascend from 0. Empty: each item once per epoch.
+  // For a dataset that joins several datasets (Joined): samples come from its parts in proportion to these weights, and a part
+  // that is used up begins its next epoch. The steps must ascend from 0. Empty: each item once per epoch.
   //   {.mixture = {{0, {0.7, 0.3}}, {10'000, {0.5, 0.5}}}}
   std::vector<MixtureWeights> mixture = {};
   // Shuffled items are read in blocks of this many neighbours, and the items of `blocks_at_once` blocks are shuffled together,
@@ -77,8 +77,8 @@ class DatasetSampler {
  public:
   // Throws Error for an empty dataset, and if ranks or micro-batches can't share the batch or the last batch equally.
   DatasetSampler(std::int64_t dataset_size, const LoaderOptions& options);
-  // For joined datasets. Also throws Error for weights that are not one for each part, are negative, are all 0, belong to an
-  // empty part, or are so small that the part would never come, and for steps that do not ascend from 0.
+  // For joined datasets. Also throws Error for steps that do not ascend from 0, if there is not one weight for each part, if a
+  // weight is negative, belongs to an empty part or is so small that the part would never come, and if all weights are 0.
   DatasetSampler(std::span<const DatasetPart> parts, const LoaderOptions& options);
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }

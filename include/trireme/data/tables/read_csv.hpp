@@ -47,8 +47,9 @@ struct CsvOptions {
 // Table::class_names() returns their names. Features are rounded to float; standardization uses the unrounded values. Blanks
 // around values and empty lines are skipped. A quoted value may hold separators, line ends and doubled quotes.
 //
-// Throws Error{corrupt_file} with path, line and column for a value that can't be read, and for a compressed or binary file;
-// Error{invalid_argument} for a column that does not exist. Reading takes up to five times the memory of the features as float.
+// Throws Error{corrupt_file} with path, line and column for a value that can't be read, and for a compressed or binary file.
+// Throws Error{invalid_argument} for a column that does not exist. Reading takes up to five times the memory of the features
+// as float.
 Table read_csv(const Location& path, const CsvOptions& options = {});
 
 // Reads a second file with the same columns. Classes and categories get the same numbers as in the first table, `like`; a class

@@ -12,7 +12,7 @@ namespace data {
 // Reads an array that numpy.save wrote. The tensor is row-major; C and Fortran order and both byte orders can be read:
 //
 //   const auto series = data::read_npy<float>("series.npy");      // float64 is rounded to float
-//   const auto labels = data::read_npy<std::int32_t>("labels.npy");  // int64 where all values fit into int32
+//   const auto labels = data::read_npy<std::int32_t>("labels.npy");  // int64 whose values all fit into int32
 //   const auto images = data::read_npy<float>("mnist.npz", "images");  // an array of numpy.savez, by its name
 //
 // T is float or double for arrays of numbers or bools, std::int32_t or std::int64_t for whole numbers or bools, bool for bools.
