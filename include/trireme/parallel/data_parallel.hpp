@@ -55,8 +55,8 @@ class DataParallel {
   // Collective.
   StepRequests exchange(const StepRequests& requests = {});
 
-  // If the step is sharded, gathers the whole reduced gradient on all ranks, so that a program can look at it. Call it after
-  // Step::finish(). Collective.
+  // If the step is sharded, gathers the whole reduced gradient on all ranks, so that a program can look at the gradient. Call
+  // it after Step::finish(). Collective.
   void gather_gradients() const;
 
   // The result of tuning; nothing before tuning ends.
@@ -76,7 +76,7 @@ class DataParallel {
   // The loss scaler of a model that computes in float16. For other models it is disabled and its scale is 1.
   const amp::GradScaler& scaler() const;
 
-  // This rank's computations in the newest step of a pipeline, with times in seconds after the begin of the step. In the gaps
+  // This rank's computations in the newest step of a pipeline, with times in seconds after the start of the step. In the gaps
   // the rank waited.
   std::vector<TimedAction> timeline() const;
 

@@ -11,8 +11,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// The options of DataParallel: three independent choices, `sum`, `sharding` and `buckets`, and options that go with any of
-// them.
+// The options of DataParallel: three independent choices (`sum`, `sharding` and `buckets`), and options that go with any
+// choice.
 //
 //   DataParallel data_parallel(model, mesh, {.sum = FixedBits{.micro_batches = 8}, .sharding = Sharding::optimizer});
 

@@ -107,7 +107,7 @@ class Tensor {
     return elements;
   }
 
-  // A view of the same elements with another shape. A dim of -1 is inferred from the others: x.reshape({-1, 4}).
+  // A view of the same elements with another shape. A dim of -1 is inferred from the other dims: x.reshape({-1, 4}).
   Tensor reshape(const Shape& shape) const {
     require(shape.numel() == numel_, "a tensor of shape {} cannot become {}", shape_, shape);
     Tensor result = *this;

@@ -47,7 +47,7 @@ class Validations {
   Validations(const Validations&) = delete;
   Validations& operator=(const Validations&) = delete;
 
-  void after_update();  // call it after each step.update(); validates if one is due
+  void after_update();  // call it after each step.update(); validates if a validation is due
   FitReport finish();   // call it after the loop
 
  private:

@@ -66,8 +66,8 @@ struct Options {
   // variable TRIREME_RESUME has precedence.
   std::string resume = "auto";
 
-  // If true, a run whose data differ from the data of its checkpoint resumes and prints a line about it; if false, it throws
-  // Error.
+  // If true, a run whose data differ from the data of its checkpoint resumes and prints a line about the difference; if false,
+  // the run throws Error.
   bool allow_other_data = false;
 
   MeshOptions mesh = {};           // the sizes of the data, pipeline, tensor and expert axes

@@ -53,7 +53,7 @@ struct LoaderShape {
   std::int64_t batch_size = 0;         // of all ranks together
   std::int64_t num_micro_batches = 0;  // of a step, on this rank
   std::int64_t samples_per_epoch = 0;
-  std::int64_t tokens_per_sample = 0;                                // 0: it reads no tokens
+  std::int64_t tokens_per_sample = 0;                                // 0: the loader reads no tokens
   std::function<std::int64_t(std::int64_t steps)> samples_of_steps;  // of all ranks together
   std::function<std::int64_t(std::int64_t samples)> steps_of_samples;
   std::function<std::string()> content = {};  // describes the loader's data; empty: the loader can't
@@ -73,8 +73,9 @@ struct LoaderShape {
 //     }
 //   }
 //
-// All ranks call the functions of a run in the same order. A loop left by `break` saves no last checkpoint; a loop ended by
-// stop() saves one. A run handles signals and writes to standard output only if Options::process says so; launch() sets this.
+// All ranks call the functions of a run in the same order. A loop that `break` leaves saves no last checkpoint; a loop that
+// stop() ends saves a last checkpoint. A run handles signals and writes to standard output only if Options::process says so;
+// launch() sets these options.
 class Run {
  public:
   // Collective. Looks for the checkpoint to resume from, and opens the file of metrics.
@@ -113,8 +114,8 @@ class Run {
   void keep(std::function<void(State&)> add_to);
 
   // Keeps a setting of the program in checkpoints. `absent` is the value to assume if a checkpoint lacks the setting, for
-  // example because the program did not have the setting yet. Without `absent`, a checkpoint without the setting counts as one
-  // with another value. The value must be the same on all ranks. Collective.
+  // example because the program did not have the setting yet. Without `absent`, a checkpoint without the setting counts as a
+  // checkpoint with another value. The value must be the same on all ranks. Collective.
   void describe(const std::string& name, const std::string& value, Differs differs = Differs::refused,
                 const std::optional<std::string>& absent = {});
 
@@ -151,9 +152,9 @@ class Run {
   // in the loop, after step.update().
   bool due(const Place& every) const;
 
-  // Calls f(output, batch), or f(batch), on all samples and averages the results. The ranks divide the samples among them.
-  // Runs without a tape and in evaluation mode; the run's place in the data and its random numbers don't change. f returns a
-  // Mean, a Loss, or a std::array of Means:
+  // Calls f(output, batch), or f(batch), on all samples and averages the results. The ranks divide the samples among
+  // themselves. Runs without a tape and in evaluation mode; the run's place in the data and its random numbers don't change. f
+  // returns a Mean, a Loss, or a std::array of Means:
   //
   //   run.evaluate(net, test, [](const auto& y, const auto& batch) { return accuracy(y, batch.labels); })
   //
@@ -207,7 +208,7 @@ class Run {
   void after_step(std::function<void(const StepReport&, StepRequests&)> callback);
 
   // Ends the loop after this step and saves a checkpoint. All ranks call it in the same step. To stop from a single rank, call
-  // ask({.stop = true}) there: this stops all ranks after the next step.
+  // ask({.stop = true}) on that rank. This stops all ranks after the next step.
   void stop();
   void ask(const StepRequests& requests);
   bool stopped() const;  // by stop(), ask() or a signal

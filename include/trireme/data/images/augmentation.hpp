@@ -46,8 +46,8 @@ struct Augmentation {
   double rotation = 0;            // up to this many degrees to either side; bilinear, zeros beyond the image
   std::optional<RandAugment> rand_augment = {};
 
-  // These changes are as in torchvision's ColorJitter, in a random order. With strength s, the factor is uniform in [max(0, 1
-  // - s), 1 + s]; each change clamps to [0, 1]. Grey is 0.2989 red + 0.587 green + 0.114 blue.
+  // As in torchvision's ColorJitter, these changes come in a random order. With strength s, the factor is uniform in
+  // [max(0, 1 - s), 1 + s]. Each change clamps to [0, 1]. Grey is 0.2989 red + 0.587 green + 0.114 blue.
   double brightness = 0;  // multiplies values by the factor
   double contrast = 0;    // scales the distance of values from the image's mean grey by the factor
   double saturation = 0;  // scales the distance of values from the pixel's grey; no effect on one channel

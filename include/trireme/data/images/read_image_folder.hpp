@@ -45,9 +45,11 @@ struct ImageFolder {
 // grey; palettes become colours, alpha is dropped, 16 bits are cut to the upper 8. EXIF orientation is ignored. Images are
 // resized as by PIL's resize() with NEAREST, BILINEAR or BICUBIC. All threads of this rank read.
 //
-// Throws Error{corrupt_file} with the path for an image that is damaged, has more than 178,956,970 pixels or is CMYK, for a
-// file that is not an image, and for a class without images. Throws Error{not_available} for a file whose library, libpng or
-// libjpeg, is missing in this build.
+// Throws Error{corrupt_file} with the path for these:
+// - an image that is damaged, has more than 178,956,970 pixels or is CMYK
+// - a file that is not an image
+// - a class without images
+// Throws Error{not_available} for a file whose library, libpng or libjpeg, is missing in this build.
 //
 // With fewer images than ranks some ranks get no image.
 ImageFolder read_image_folder(const Location& path, const ImageFolderOptions& options);

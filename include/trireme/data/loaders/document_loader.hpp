@@ -14,8 +14,8 @@ struct DocumentLoaderOptions {
   BatchOptions batch = {};
   Order order = Order::shuffled;
   LastBatch last = LastBatch::filled;
-  // Above 0: pads the rows of a step only to the longest row of the step on any rank, rounded up to a multiple of this number,
-  // at most to length(). 0: pads all rows to length(). For rows without packing.
+  // Above 0: pads the rows of a step only to the longest row of the step on any rank. This length is rounded up to a multiple
+  // of this number, but is at most length(). 0: pads all rows to length(). For rows without packing.
   std::int64_t pad_to_multiple_of = 0;
 };
 

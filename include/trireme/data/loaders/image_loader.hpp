@@ -31,8 +31,11 @@ struct ImageLoaderOptions {
 // batch size, which decides the pairs.
 class ImageLoader {
  public:
-  // Throws Error for a dataset without images, for a batch that ranks or micro-batches can't share equally, for a normalization
-  // without a mean and a std above 0 for each channel, and for an augmentation out of its range.
+  // Throws Error for these:
+  // - a dataset without images
+  // - a batch that ranks or micro-batches can't share equally
+  // - a normalization without a mean and a std above 0 for each channel
+  // - an augmentation out of its range
   ImageLoader(ImageDataset dataset, const ImageLoaderOptions& options);
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step

@@ -66,9 +66,9 @@ class TokenShards {
   // metadata; write_token_shard() writes this entry.
   void check_vocabulary(std::int64_t size) const;
 
-  // Checks more than opening does: all ends, that no document is empty, that no token is above `largest` (if given), and that
-  // the largest token and the digest equal those in the metadata, if write_token_shard() wrote them. Throws Error{corrupt_file}
-  // for the first fault, with the file and the document's place in it.
+  // Checks more than opening does: that all ends are right, that no document is empty, and that no token is above `largest`
+  // (if given). If write_token_shard() wrote the largest token and the digest into the metadata, compares both with the
+  // content. Throws Error{corrupt_file} for the first fault, with the file and the document's place in it.
   void verify(std::optional<std::int64_t> largest = std::nullopt) const;
 
  private:

@@ -22,7 +22,8 @@ namespace models {
 struct GenerateOptions {
   std::int64_t count = 256;  // tokens to add, at most
   double temperature = 1;    // 0 takes the most likely token
-  std::int64_t top_k = 0;    // above 0: draws only from the top_k most likely tokens, and tokens as likely as their last
+  // Above 0: draws only from the top_k most likely tokens, and from tokens that are as likely as the last of these.
+  std::int64_t top_k = 0;
   // Below 1: draws only from the most likely tokens that together have this probability (Holtzman et al. 2020, arXiv
   // 1904.09751), after temperature and top_k.
   double top_p = 1;
@@ -94,9 +95,9 @@ TokenText generate(F&& next_logits, TokenText prompt, const GenerateOptions& opt
 }
 
 // For the library's language models. A GPT or Llama keeps the keys and values of the tokens that it has read
-// (nn::KeyValueCache), so that a step costs one pass over the weights, for any length of text and any number of prompts. The
-// prompts of a batch may differ in length; each gets the text that it would get without the others. A prompt has at most
-// `block` tokens. All ranks of a divided model must call generate(), and all get the same texts.
+// (nn::KeyValueCache). So a step costs one pass over the weights, for any length of text and any number of prompts. The
+// prompts of a batch may differ in length; each prompt gets the text that it would get alone. A prompt has at most `block`
+// tokens. All ranks of a divided model must call generate(), and all get the same texts.
 template <typename P, typename D>
 TRIREME_EXPORT std::vector<TokenText> generate(const Gpt<P, D>& model, std::span<const TokenText> prompts,
                                                const GenerateOptions& options);

@@ -75,7 +75,7 @@ Tensor<typename P::Compute, D> logits_on_all(const Staged& model, const Norm& no
 }
 
 // Takes tokens [batch, time] and returns the logits of the position after the last token: [batch, vocabulary]. All ranks of a
-// divided model call it.
+// divided model call next_token_logits().
 template <typename Staged, typename Norm, typename P, typename D>
 Tensor<typename P::Compute, D> next_token_logits(const Staged& model, const Norm& norm, const nn::TokenLogits<P, D>& head,
                                                  const Tensor<std::int32_t, D>& tokens) {

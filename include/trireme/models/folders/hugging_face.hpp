@@ -17,7 +17,7 @@
 #include "trireme/models/folders/load_pretrained.hpp"
 #include "trireme/nn/weights/weights.hpp"
 
-// Folders of a model as Hugging Face transformers writes and reads them. They have a config.json, and the weights in
+// Folders of a model as Hugging Face transformers writes and reads them. A folder has a config.json, and the weights in
 // model.safetensors or in the shards that model.safetensors.index.json names.
 //
 //   models::Llama<Float32> model(models::llama_options("Llama-3.2-1B"));
@@ -86,7 +86,7 @@ struct SavePretrainedOptions {
   // A folder, or a file in it, with the tokenizer to copy. Not given: the tokenizer of `from`; an empty Location: none.
   std::optional<Location> tokenizer = {};
   // Content of chat_template.jinja, as tokenizers::ChatTemplate::jinja() returns it. Empty: the template in the tokenizer's
-  // folder, if it has one.
+  // folder, if the folder has a template.
   std::string chat_template = {};
   // For a vision transformer: the normalisation of its images, for preprocessor_config.json if `from` has no such file.
   std::optional<data::Normalization> normalization = {};

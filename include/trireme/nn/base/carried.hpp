@@ -67,7 +67,7 @@ class Carried : public Module<P, D> {
     return place.clone();
   }
 
-  // Keeps values for the next step. values: [rows, ...], or as many elements in this order.
+  // Keeps values for the next step. values: [rows, ...], or as many elements in the same order.
   template <BatchOfRows Batch>
   void keep(const Batch& batch, const Tensor<T, D>& values) const {
     const Tensor<T, D> rows = values.reshape(rows_of(batch.rows()));

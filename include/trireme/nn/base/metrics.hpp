@@ -13,7 +13,7 @@
 #include "trireme/core/mean.hpp"
 #include "trireme/ops/loss/ignored_target.hpp"
 
-// Metrics of a model's quality. Each rank accumulates them over its batches; then they are reduced over the ranks.
+// Metrics of a model's quality. Each rank accumulates metrics over its batches; then the metrics are reduced over the ranks.
 //
 //   Mean right;
 //   for (const auto& batch : batches) right += accuracy(net.forward(batch.images), batch.labels);
@@ -21,8 +21,8 @@
 //   log(Severity::info, "accuracy {:.2f} %", 100 * right.value());
 //
 // Logits are [..., classes]; labels are [...], one label for each row of logits. T: float, double, bfloat16, float16; tensors
-// on a GPU are copied to the host. A row predicts the class of its largest logit, or of the first one if several are largest.
-// A row with a NaN predicts no class and counts as wrong. Rows with the label ops::ignored_target (-100, data::no_label) don't
+// on a GPU are copied to the host. A row predicts the class of its largest logit, or of the first of several largest logits. A
+// row with a NaN predicts no class and counts as wrong. Rows with the label ops::ignored_target (-100, data::no_label) don't
 // count. Another label outside [0, classes) is an error, and then nothing is counted.
 namespace trireme TRIREME_EXPORT {
 
@@ -92,7 +92,7 @@ Mean mean_squared_error(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>&
 //   const double f1 = matrix.macro_f1();
 class ConfusionMatrix {
  public:
-  // Rows with the label `ignore_index` don't count either; it may be one of the classes.
+  // Rows with the label `ignore_index` don't count either; `ignore_index` may be one of the classes.
   explicit ConfusionMatrix(int classes, std::int32_t ignore_index = ops::ignored_target);
 
   template <typename T, typename D>

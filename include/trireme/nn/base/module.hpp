@@ -155,7 +155,7 @@ class Module {
     if (context().lora) parameter.freeze();
     return parameter;
   }
-  // A parameter that stays trainable under LoRA, which freezes all others.
+  // A parameter that stays trainable under LoRA, which freezes all other parameters.
   Parameter<T, D, M> add_adapter(std::string_view name, const Placement& placement, const Initializer& initializer) {
     return Parameter<T, D, M>(model_, store().add(dotted(name), placement, initializer));
   }

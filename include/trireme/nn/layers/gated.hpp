@@ -12,7 +12,7 @@ namespace trireme TRIREME_EXPORT {
 namespace nn {
 
 struct PReluOptions {
-  std::int64_t channels = 1;  // 1: one slope for all
+  std::int64_t channels = 1;  // 1: one slope for all channels
   double slope = 0.25;        // initial value
 };
 

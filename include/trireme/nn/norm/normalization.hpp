@@ -16,8 +16,8 @@ struct BatchNormOptions {
   Initializer weight_initializer = Initializer::constant(1);
 };
 
-// Normalises x [..., channels] over all rows. Training uses the statistics of the micro-batch, of all ranks if DataParallel
-// synchronises them; evaluation uses the running statistics.
+// Normalises x [..., channels] over all rows. Training uses the statistics of the micro-batch, on all ranks together if
+// DataParallel synchronises batch norm; evaluation uses the running statistics.
 template <typename P, typename D = Cpu>
 class BatchNorm2d : public Module<P, D> {
  public:

@@ -24,7 +24,7 @@ std::vector<double> timed_pass(const Net& model, const typename Net::BatchType& 
   using D = typename Net::Device;
   std::vector<double> seconds;
   model.store().begin_step();  // keeps buffers, such as the statistics of batch norm
-  PackedFlow between;          // the output of a layer, the input of the next one
+  PackedFlow between;          // the output of a layer, the input of the next layer
   const auto count = static_cast<std::int64_t>(model.num_layers());
   for (std::int64_t layer = 0; layer < count; ++layer) {
     Tape tape(TapeOptions{});

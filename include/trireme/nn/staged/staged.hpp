@@ -201,8 +201,8 @@ auto chain(const L&... layers) {
 //   step.backward(net, batches);  // parallel::Step, on one rank or in a pipeline
 //
 // All ranks construct all layers; a rank has memory for parameters and buffers of its own stages only. A layer's parameters
-// are the parameters of its modules and of the modules within them, including parameters that these modules share() with
-// others. Two stages that use one parameter both hold it, and its gradients are summed. A module may be in several layers;
+// are the parameters of its modules and of the modules within them, including parameters that these modules share() with other
+// modules. Two stages that use one parameter both hold it, and its gradients are summed. A module may be in several layers;
 // each layer draws its own random numbers. A module with buffers that is used by layers on several ranks is an error.
 //
 // Flow: the type that each layer passes to the next, see flow.hpp. Output: the type that the last layer returns.
@@ -249,7 +249,8 @@ class Staged : public Module<P, D> {
     return last_(x, batch);
   }
 
-  // While the returned object lives, random numbers are drawn as in a layer after the last one. Use it for the model's loss().
+  // While the returned object lives, random numbers are drawn as in a layer after the last layer. Use it for the model's
+  // loss().
   detail::InLayer in_loss() const { return detail::InLayer(numbered_.back()); }
 
   // Returns the input of the model's last layer, on the rank that has this layer; nothing on other ranks. Stages run one after

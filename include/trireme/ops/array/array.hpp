@@ -141,8 +141,8 @@ Tensor<T, D> slice_scatter(const Tensor<T, D>& x, const Tensor<T, D>& source, co
   return ops::with_part(x, ops::sliced("slice_scatter", ops::defined_shape("slice_scatter", x), slices), source);
 }
 
-// `length` elements along a dim, from `start` on. It is an error if they reach beyond the dim. Along dim 0 the result is a
-// view, otherwise a copy.
+// `length` elements along a dim, from `start` on. It is an error if these elements reach beyond the dim. Along dim 0 the
+// result is a view, otherwise a copy.
 template <typename T, typename D>
 Tensor<T, D> narrow(const Tensor<T, D>& x, int dim, std::int64_t start, std::int64_t length) {
   return ops::part_of("narrow", x, dim, ops::narrowed(ops::defined_shape("narrow", x), dim, start, length));
@@ -236,7 +236,7 @@ Tensor<T, D> pad(const Tensor<T, D>& x, const std::vector<std::int64_t>& amounts
 }
 
 // The upper or lower triangle of matrices [..., rows, columns], 0 elsewhere. The triangle includes the diagonal that lies
-// `diagonal` columns to the right of the main one.
+// `diagonal` columns to the right of the main diagonal.
 template <typename T, typename D>
 Tensor<T, D> triu(const Tensor<T, D>& x, std::int64_t diagonal = 0) {
   return ops::triangle_of("triu", ops::Triangle::upper, x, diagonal);

@@ -19,8 +19,8 @@ struct AttentionOptions {
   std::int64_t value_size = 0;  // size of a head's values and output; 0: the size of its queries; must be 0 on a GPU
 };
 
-// Computes softmax(scale * q k^T) v of each head in blocks of queries: the matrix of queries x keys is never stored, and keys
-// that `causal` hides are skipped (Dao et al. 2022, arXiv 2205.14135). bfloat16 and float16 are computed in float.
+// Computes softmax(scale * q k^T) v of each head in blocks of queries (Dao et al. 2022, arXiv 2205.14135). The matrix of
+// queries x keys is never stored, and keys that `causal` hides are skipped. bfloat16 and float16 are computed in float.
 //   q: [batch, queries, heads * size]   kv: [batch, keys, kv_heads * (size + value_size)], all keys, then all values
 // or, for self-attention, packed: q: [batch, time, heads * size + kv_heads * (size + value_size)] and kv undefined. There may
 // be more or fewer keys than queries (cross-attention).

@@ -56,7 +56,7 @@ struct ConvTranspose2dOptions {
 Extent2d conv_transpose2d_extent(const Extent2d& input, const Extent2d& kernel, const ConvTranspose2dOptions& options);
 
 // The transposed convolution of x[batch, height, width, in] with weight[in, out / groups, kernel height, kernel width] into
-// y[batch, y height, y width, out]: conv2d_backward_data with x as dy, plus bias[out], which may be undefined.
+// y[batch, y height, y width, out]. This is conv2d_backward_data with x as dy, plus bias[out], which may be undefined.
 template <typename T, typename D>
 TRIREME_EXPORT void conv_transpose2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
                                      const ConvTranspose2dOptions& options, Tensor<T, D>& y);

@@ -59,8 +59,8 @@ void require_source(std::string_view name, const Tensor<T, D>& source, const Sha
 
 }  // namespace ops
 
-// y[i, j, k] = x[i, index[i, j, k], k] for dim 1. The index has as many dims as x. Along the other dims it is at most as large
-// as x.
+// y[i, j, k] = x[i, index[i, j, k], k] for dim 1. The index has as many dims as x. Along the other dims the index is at most
+// as large as x.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> gather(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index) {
   const Shape& shape = ops::defined_shape("gather", x);

@@ -17,7 +17,8 @@ struct Arrangement {
   Shape shape;
 };
 
-// How an operand becomes a matrix: it is summed over `summed`, then arranged as [batch, rows, columns], or [rows, columns].
+// How an operand becomes a matrix: the operand is summed over `summed`, then arranged as [batch, rows, columns], or [rows,
+// columns].
 struct EinsumOperand {
   Dims summed;  // empty: no sum
   Arrangement arrangement;

@@ -32,7 +32,7 @@ template <typename D>
 TRIREME_EXPORT void push_amax(const Tensor<float, D>& amax, Tensor<float, D>& history);
 
 // Codes are x * factor, rounded to the nearest, ties to even. Too large values become F's largest value. inf and NaN become
-// NaN, so that an infinite gradient is not mistaken for a large one. The leading dims of x are folded into rows: x[rows,
+// NaN, so that an infinite gradient is not mistaken for a large gradient. The leading dims of x are folded into rows: x[rows,
 // columns]. rows and columns are multiples of 16.
 template <typename F, typename D = Cpu>
 struct Quantized {

@@ -68,9 +68,9 @@ struct BatchNormBackward {
   Tensor<T, D> dy = {};
 };
 
-// sums [2 * channels]: for each channel the sum of dy, which is the gradient of bias; then for each channel the sum of dy * (x
-// - mean) * rstd, which is the gradient of weight. dresidual, the gradient of a residual, becomes dy where dy counts and 0
-// elsewhere; it may be undefined. batch_norm_backward may take dresidual as dy, with relu = false.
+// sums [2 * channels]: for each channel the sum of dy, which is the gradient of bias; then for each channel the sum of
+// dy * (x - mean) * rstd, which is the gradient of weight. dresidual, the gradient of a residual, becomes dy where dy counts
+// and 0 elsewhere; it may be undefined. batch_norm_backward may take dresidual as dy, with relu = false.
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums,
                                              const Tensor<T, D>& dresidual = {});

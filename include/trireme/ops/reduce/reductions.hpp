@@ -52,7 +52,7 @@ template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> logsumexp(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 
 // The variance sum((x - mean(x))^2) / max(0, n - correction) of n elements, and its square root, which torch calls std.
-// correction is 0 for a whole population, and 1 for a sample of it.
+// correction is 0 for a whole population, and 1 for a sample of a population.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> var(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false, double correction = 1);
 template <typename T, typename D>

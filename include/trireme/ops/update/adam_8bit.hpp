@@ -26,7 +26,7 @@ struct Adam8bitPlanes {
   float* second_absmax;
 };
 
-// Updates `count` elements; the first one begins a block. The last block may be shorter. The moments are computed as in
+// Updates `count` elements; the first element begins a block. The last block may be shorter. The moments are computed as in
 // AdamUpdate, in the type of the weights, and rounded to codes at the end of the step. T: float or double.
 template <typename T, typename D = Cpu>
 TRIREME_EXPORT void adam_8bit(const AdamStep& step, std::size_t count, const Adam8bitPlanes<T>& planes, D = {});

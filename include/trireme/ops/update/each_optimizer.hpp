@@ -18,9 +18,9 @@
 #include "trireme/ops/update/schedule_free_adamw.hpp"
 #include "trireme/ops/update/sgd.hpp"
 
-// Every optimizer, as X(name, Name, ...): its formula ops::NameUpdate, its class optim::Name with optim::NameOptions, and the
-// name by which optim::make_optimizer knows it. The passes on every device, their instantiations and the names are generated
-// from this list.
+// Each entry X(name, Name, ...) is an optimizer. Its formula is ops::NameUpdate, its class is optim::Name with
+// optim::NameOptions, and optim::make_optimizer knows the optimizer as "name". The passes on every device, their
+// instantiations and the names are generated from this list.
 #define TRIREME_EACH_OPTIMIZER(X, ...) \
   X(sgd, Sgd, __VA_ARGS__)             \
   X(adam, Adam, __VA_ARGS__)           \

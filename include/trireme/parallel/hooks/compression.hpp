@@ -44,7 +44,8 @@ struct CompressionDecision {
 HookFactory float16_hook();
 HookFactory bfloat16_hook();
 
-// Sends 8 bits per element and a float scale per 256 elements. Each rank sums one part in float and sends it to all in 8 bits.
+// Sends 8 bits per element and a float scale per 256 elements. Each rank sums one part in float and sends the sum to all ranks
+// in 8 bits.
 HookFactory int8_hook();
 
 // Sends the elements of largest magnitude of each gradient; the other elements are added to the next step's gradient (Aji,
@@ -61,9 +62,9 @@ HookFactory top_k_hook(const TopKOptions& options = {});
 
 // Sends a gradient matrix as the product of two matrices with `rank` columns (Vogels et al. 2019, arXiv 1905.13727). One power
 // iteration finds these matrices; it starts from the last step's matrices. The error of the product is added to the next
-// step's gradient. The leading dims of a gradient with more than two dims become the rows of its matrix, and the other dims
-// become the columns, so that rows + columns is smallest. Gradients that would not shrink to half are sent whole. Ranks hold
-// the same bits if they compute with the same instruction set.
+// step's gradient. A gradient with more than two dims becomes a matrix: some leading dims are the rows, and the other dims are
+// the columns. The split with the smallest rows + columns is used. Gradients that would not shrink to half are sent whole.
+// Ranks hold the same bits if they compute with the same instruction set.
 struct PowerSgdOptions {
   int rank = 4;
   std::uint64_t seed = 1;  // of the matrices with which the first step's iteration starts

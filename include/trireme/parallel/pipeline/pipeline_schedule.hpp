@@ -59,6 +59,7 @@ struct PipelineScheduleOptions {
 // gpipe        (p - 1) (f + b + w)                                         m
 // 1f1b         (p - 1) (f + b + w)                                         min(p - r, m)
 // interleaved  (p - 1) (f + b + w) / v                                     min(2 (p - r - 1) + (v - 1) p + 1, v m)
+//
 // gpipe: all forward passes, then all backward passes (Huang et al. 2018, arXiv 1811.06965). 1f1b: a forward pass and a
 // backward pass in turn (PipeDream-Flush; Narayanan et al. 2020, arXiv 2006.09503). interleaved: 1f1b with several stages per
 // rank (Narayanan et al. 2021, arXiv 2104.04473); the number of micro-batches must be a multiple of the number of ranks. zb:

@@ -101,7 +101,7 @@ concept HasRows = requires(const B& batch) {
   { batch.rows() } -> std::convertible_to<std::int64_t>;
 };
 
-// Dim 0 of all tensors in a plain struct; nothing if it is not the same for all.
+// Dim 0 of all tensors in a plain struct; nothing if dim 0 is not the same for all tensors.
 template <typename B>
 std::optional<std::int64_t> common_rows(const B& batch) {
   std::optional<std::int64_t> rows;

@@ -37,10 +37,11 @@ namespace parallel {
 // or a later comparison finds that the replicas differ. In a pipeline a failed backward() ends the job, because messages
 // between the stages are still under way.
 //
-// update() sets these metrics in monitor::Registry::current(), with the prefix ParallelOptions::metrics_prefix: the gauges
-// loss, gradient_norm, learning_rate, loss_scale (float16), step_seconds (from begin() on) and exposed_communication_seconds;
-// the counters targets, sent_bytes (by this rank to other nodes) and skipped_steps. This takes no communication. Steps of a
-// StepGraph set no metrics.
+// update() sets these metrics in monitor::Registry::current(), with the prefix ParallelOptions::metrics_prefix:
+// - gauges: loss, gradient_norm, learning_rate, loss_scale (float16), step_seconds (from begin() on),
+//   exposed_communication_seconds
+// - counters: targets, sent_bytes (by this rank to other nodes), skipped_steps
+// This takes no communication. Steps of a StepGraph set no metrics.
 //
 // Steps of different models can nest: the discriminator may take its step inside the loss of the generator. Each model's
 // DataParallel needs a group of its own (Group::split). The inner step changes the inner model's parameters, so the outer loss
@@ -118,9 +119,9 @@ class [[nodiscard]] Step {
   // Makes requests of all ranks. A request of any rank appears in the summary of every rank.
   void ask(const StepRequests& requests);
 
-  // Waits for the gradients. Afterwards the store holds the sum of the gradients over all ranks (if the step is sharded, only
-  // in the part that this rank updates), and the summary has the loss and norm of the whole model, without the loss scale.
-  // finish() may be called again, also after update().
+  // Waits for the gradients. Afterwards the store holds the sum of the gradients over all ranks; if the step is sharded, it
+  // holds this sum only in the part that this rank updates. The summary has the loss and norm of the whole model, without the
+  // loss scale. finish() may be called again, also after update().
   const StepSummary& finish();
 
   // Calls finish() if that was not done, updates with the optimizer and ends the step, even if an exception is thrown. Returns
