@@ -51,7 +51,7 @@ class DataParallel {
   Step begin(std::int64_t number, int micro_batches = 1);
 
   // Does two things that a step launched by a StepGraph can't do. It sends requests to all ranks, as Step::ask does. At every
-  // check_replicas-th call it also compares the replicas; the host waits for this comparison. Call it between steps.
+  // check_replicas-th call it also compares the replicas, and the host waits for the comparison. Call it between steps.
   // Collective.
   StepRequests exchange(const StepRequests& requests = {});
 

@@ -10,7 +10,7 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 enum class Resampling : std::uint8_t {
-  nearest,   // takes one pixel: for masks, where a mean of class numbers makes no sense
+  nearest,   // takes one pixel: for masks, because a mean of class numbers makes no sense
   bilinear,  // weighted mean; when downsampling, over all pixels that an output pixel replaces
   bicubic,
 };

@@ -71,7 +71,7 @@ Mean mean_of(const Loss<T, D>& loss) {
 // exp(mean cross-entropy). loss: the sum of mean_of(loss) over all batches and ranks.
 double perplexity(const Mean& loss);
 
-// The mean is over all elements. The target has the shape of x, and is float for an x of half type, as in mse_loss.
+// The mean is over all elements. The target has the shape of x, and is float if x is bfloat16 or float16, as in mse_loss.
 template <typename T, typename D>
 Mean mean_squared_error(const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target) {
   return detail::mean_squared_error_on_host(detail::on_host(x), detail::on_host(target));

@@ -104,8 +104,8 @@ class Module {
   Module(const Module& parent, std::string_view name) : model_(parent.model_), name_(parent.dotted(name)) {}
   Module(const Module& other) : model_(other.model_) {
     static_assert(std::is_void_v<P>,
-                  "a module can't be copied or moved, since it refers to parameters of its model: take it by reference, and "
-                  "keep several of one type in an nn::ModuleList");
+                  "a module can't be copied or moved, because it refers to parameters of its model: take it by reference, and "
+                  "keep several modules of one type in an nn::ModuleList");
   }
   Module& operator=(const Module&) = delete;
   template <typename Parent>

@@ -56,7 +56,7 @@ std::vector<double> timed_pass(const Net& model, const typename Net::BatchType& 
 // ModelContext::layer_costs. All stages must lie on this rank. Each number is the minimum of several passes.
 template <typename Net>
 std::vector<double> measured_layer_costs(const Net& model, const typename Net::BatchType& batch) {
-  require(model.context().pipeline == nullptr, "costs of layers are measured where all of them lie on one rank");
+  require(model.context().pipeline == nullptr, "costs of layers can be measured only if all layers lie on one rank");
   constexpr int passes = 5;  // the first pass warms up
   std::vector<double> least(model.num_layers(), std::numeric_limits<double>::infinity());
   for (int pass = 0; pass < passes; ++pass) {

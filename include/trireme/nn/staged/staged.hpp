@@ -74,7 +74,8 @@ auto call_layer(const L& layer, const X& x, const Batch& batch) {
 
 template <typename Result>
 struct RequireResult {
-  static_assert(!std::is_void_v<Result>, "a layer of a list returns what the next one takes, and this one returns nothing");
+  static_assert(!std::is_void_v<Result>,
+                "a layer of a list returns the input of the next layer, but this layer returns nothing");
 };
 
 // A layer made of some modules and a function that computes with them.

@@ -12,8 +12,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Every `step`-th element of a dim, from `begin` up to but not including `end`, as a slice in Python: negative indices count
-// from the end, and indices outside the dim are cut off.
+// Every `step`-th element of a dim, from `begin` up to but not including `end`. As in Python, negative indices count from the
+// end, and indices outside the dim are cut off.
 struct Slice {
   static constexpr std::int64_t to_end = std::numeric_limits<std::int64_t>::max();
 

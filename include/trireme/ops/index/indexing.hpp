@@ -13,7 +13,7 @@ enum class ScatterReduction : std::uint8_t { amax, amin };
 namespace ops {
 
 // How the dim `rows` of a table [outer, rows, inner] is indexed: by index[outer, places, inner], or by one shared
-// index[places]. Indices lie in [0, rows): on the host any other number is an Error{invalid_argument} that names its place. On
+// index[places]. Indices lie in [0, rows). On the host any other number is an Error{invalid_argument} that names its place. On
 // a GPU, where the host does not wait, such an index reads NaN (0 for integers) and writes nothing.
 struct Indexing {
   std::string_view name;  // of the function

@@ -6,7 +6,7 @@
 #include "trireme/tensor/tensor.hpp"
 
 // Matrix products of 8-bit operands, each with one scale for all its elements (Micikevicius et al. 2022, arXiv 2209.05433).
-// Scales and amaxes are computed in the memory of the tensors: the host never waits.
+// Scales and amaxes are computed in the memory of the tensors, so the host never waits.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 

@@ -8,8 +8,8 @@
 //   const Tensor<float> scaled = (x - mean) / deviation;  // [batch, width], [width], [width]
 //   x *= 0.5;
 //
-// Shapes are broadcast (ops/pointwise/broadcast.hpp). There is no ==, because it would hide the comparison of whole objects:
-// write eq(a, b). autograd/composed/operators.hpp has the operators of Variables.
+// Shapes are broadcast (ops/pointwise/broadcast.hpp). There is no ==, because it would hide the comparison of whole objects.
+// Write eq(a, b) instead. autograd/composed/operators.hpp has the operators of Variables.
 namespace trireme TRIREME_EXPORT {
 
 template <typename A, typename B>

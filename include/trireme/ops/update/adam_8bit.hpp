@@ -31,8 +31,8 @@ struct Adam8bitPlanes {
 template <typename T, typename D = Cpu>
 TRIREME_EXPORT void adam_8bit(const AdamStep& step, std::size_t count, const Adam8bitPlanes<T>& planes, D = {});
 
-// For a part of one block, if other ranks update the rest: sets absmax[0] and absmax[1] to the largest magnitudes that the
-// moments of this part will have. Changes nothing else. A skipped step does not write absmax.
+// For a part of one block, if other ranks update the rest of the block. Sets absmax[0] and absmax[1] to the largest magnitudes
+// that the moments of this part will have. Changes nothing else. A skipped step does not write absmax.
 template <typename T, typename D = Cpu>
 TRIREME_EXPORT void measure_adam_8bit(const AdamStep& step, std::size_t count, const Adam8bitPlanes<T>& planes, float* absmax,
                                       D = {});

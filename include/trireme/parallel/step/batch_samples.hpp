@@ -138,7 +138,8 @@ BatchSamples samples_of(const Batch& batch, std::optional<std::int64_t> counted)
   } else {
     static_assert(
         requires { batch.first_sample; },
-        "a batch names its random numbers: give it a member first_sample, or give that number to backward()");
+        "a batch's random numbers depend on its first sample: give the batch a member first_sample, or give the number of its "
+        "first sample to backward()");
     const auto said = [&]() -> std::optional<std::int64_t> {
       if constexpr (detail::SaysSamples<Batch>)
         return static_cast<std::int64_t>(batch.samples);
