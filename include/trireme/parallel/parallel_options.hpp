@@ -88,10 +88,10 @@ struct ParallelOptions {
   // both cases each micro-batch has statistics of its own.
   bool synchronize_batch_norm = true;
 
-  // The number of steps in which all parameters are compared once between replicas, a part in each step; 0: never. If batch
-  // norm is synchronised, running statistics are compared too. Tied parameters are compared between stages, and parameters that
-  // do not belong to experts are compared between the ranks of an expert axis. On a difference all ranks throw Error{diverged},
-  // which names the difference and the ranks in the minority.
+  // In each step the replicas compare a part of the parameters, so that all parameters are compared once in this number of
+  // steps; 0: never. If batch norm is synchronised, running statistics are compared too. Tied parameters are compared between
+  // stages, and parameters that do not belong to experts are compared between the ranks of an expert axis. On a difference all
+  // ranks throw Error{diverged}, which names the difference and the ranks in the minority.
   int check_replicas = 100;
 
   amp::GradScalerOptions loss_scale = {};  // for models that compute in float16

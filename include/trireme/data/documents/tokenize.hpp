@@ -43,7 +43,7 @@ struct TokenizeOptions {
 //   const std::vector<std::string> inputs{"books", "web-{000..199}.jsonl.gz"};
 //   data::tokenize_files(inputs, tokenizers::read_tokenizer("Llama-3.2-1B"), "tokens/train", {.skip_broken = true});
 //
-// Inputs are patterns (locations_of()). Files that end in .jsonl, .json or .ndjson have a document in each line, other files
+// Inputs are patterns (locations_of()). Files that end in .jsonl, .json or .ndjson have a document in each line; other files
 // are text. Any file may be compressed by gzip; its name then ends in .gz. Documents keep their order. The shards are the same
 // for any number of workers and ranks, byte for byte. If a start is killed, the next start continues after the last whole
 // shard. Shards of other inputs or options are an Error.

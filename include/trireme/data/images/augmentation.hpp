@@ -60,7 +60,7 @@ struct Augmentation {
   // for each image; torchvision's default alpha is 1. An alpha of 0 turns Mixup or CutMix off; if both are on, each is used
   // with probability 1/2.
   double mixup_alpha = 0;      // lambda x + (1 - lambda) partner (Zhang et al. 2017, arXiv 1710.09412)
-  double cutmix_alpha = 0;     // pastes a box of the partner with area share 1 - lambda (Yun et al. 2019, arXiv 1905.04899)
+  double cutmix_alpha = 0;     // pastes a box of the partner, 1 - lambda of the area (Yun et al. 2019, arXiv 1905.04899)
   double mix_probability = 1;  // of mixing an image
 };
 

@@ -40,7 +40,7 @@ struct Standardization {
 struct SplitOptions {
   double test = 0.2;         // fraction of the rows in the test table, in (0, 1)
   std::uint64_t seed = 1;    // of the shuffled order
-  bool shuffle = true;       // false: keeps the order, the last rows are the test rows; for time series
+  bool shuffle = true;       // false: keeps the order, and the last rows are the test rows; for time series
   bool stratify = false;     // both tables get the same fraction of each class, and at least one row of it
   bool standardize = false;  // both tables are standardized by the mean and std of the training rows
 };

@@ -52,7 +52,7 @@ Cnn<P, D>::Cnn(const CnnOptions& options, const ModelContext& context)
             shape);
     return cast<T>(Variable<M, D>(batch.images));
   };
-  // Costs are numbers of multiplications; a linear layer has as many as its matrix has elements.
+  // Costs are numbers of multiplications; for a linear layer, this is the number of elements of its matrix.
   const auto convolution = [this](const nn::Conv2d<P, D>& conv, const std::optional<nn::BatchNorm2d<P, D>>& norm,
                                   std::int64_t pixels) {
     const auto forward = [&conv, &norm](const Variable<T, D>& x) {

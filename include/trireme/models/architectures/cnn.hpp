@@ -24,8 +24,8 @@ struct CnnOptions {
 };
 
 // A small classifier of images: two blocks of 3x3 convolution, batch norm, ReLU and 2x2 max pooling, then two linear layers.
-// Names and shapes are as in torch.nn; fc1 reads channels before pixels, as torch flattens. The list of layers is the two
-// convolutions, each with the layers up to its pooling, and the two linear layers.
+// Names and shapes are as in torch.nn; fc1 reads channels before pixels, as torch flattens. The list has four layers: each
+// convolution with the layers up to its pooling, and each linear layer.
 template <typename P, typename D = Cpu>
 class Cnn : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>, Variable<typename P::Compute, D>> {
  public:

@@ -68,7 +68,7 @@ struct DcGanOptions {
 
 // A DCGAN (Radford, Metz, Chintala 2015, arXiv 1511.06434) of two levels. The generator has three transposed convolutions,
 // which return a quarter, a half and the whole of the image's height and width. Batch norm and ReLU are between the
-// convolutions, tanh is at the end.
+// convolutions, and tanh is at the end.
 template <typename P, typename D = Cpu>
 class DcGenerator : public nn::Staged<P, D, Tensor<typename P::Master, D>, Variable<typename P::Compute, D>> {
  public:

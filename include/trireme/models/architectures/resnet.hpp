@@ -30,7 +30,7 @@ struct ResNetOptions {
   std::int64_t channels = 3;                               // of an image
   std::int64_t classes = 10;
 
-  // The layers of torchvision's networks of these names, with the stem and the classes of CIFAR-10 unless changed.
+  // The options of torchvision's networks of these names. Unless changed, the stem and the classes are those for CIFAR-10.
   static ResNetOptions resnet18() { return {}; }
   static ResNetOptions resnet50() { return {.block = Block::bottleneck, .blocks = {3, 4, 6, 3}}; }
 };

@@ -52,12 +52,12 @@ LlamaOptions llama_options(const Location& path);
 // distillation token.
 VisionTransformerOptions vit_options(const Location& path);
 
-// How images are normalised for the model in a folder, from its preprocessor_config.json; empty if there is no such file. A
+// Reads from a folder's preprocessor_config.json how images are normalised for the model; empty if there is no such file. A
 // file that does not divide pixels by 255 is an Error.
 std::optional<data::Normalization> image_normalization(const Location& folder);
 
-// How images are resized before the centre of the model's `image_size` x `image_size` pixels is cut out, from
-// preprocessor_config.json. A crop to another size or an unsupported way to resize is an Error. Without the file, images are
+// Reads from preprocessor_config.json how images are resized. Then the centre of `image_size` x `image_size` pixels, the
+// model's size, is cut out. A crop to another size or an unsupported way to resize is an Error. Without the file, images are
 // resized to the model's size by bilinear interpolation.
 data::Resizing image_resizing(const Location& folder, std::int64_t image_size);
 
@@ -80,8 +80,8 @@ nn::LoadedWeights load_pretrained(Model& model, const GptNeoXOptions& options, c
 
 struct SavePretrainedOptions {
   DType dtype = DType::float32;  // of the weights in the file: also bfloat16 or float16; too large a value is an Error
-  // The folder that the model came from. Its tokenizer or image processor files and its numbers of special tokens are copied,
-  // if the folder has any. Empty: none.
+  // The folder that the model came from. Its tokenizer or image processor files, and its token numbers such as bos_token_id,
+  // are copied if the folder has any. Empty: none.
   Location from = {};
   // A folder, or a file in it, with the tokenizer to copy. Not given: the tokenizer of `from`; an empty Location: none.
   std::optional<Location> tokenizer = {};

@@ -113,8 +113,8 @@ struct InstanceNormOptions {
   bool affine = false;  // weight and bias [channels]
 };
 
-// Normalises x [batch, height, width, channels] for each channel of each sample over its pixels (Ulyanov et al. 2016, arXiv
-// 1607.08022). This is group norm with a group for each channel, as torch.nn.InstanceNorm2d without running statistics.
+// Normalises each channel of each sample of x [batch, height, width, channels] over the channel's pixels (Ulyanov et al. 2016,
+// arXiv 1607.08022). This is group norm with a group for each channel, as torch.nn.InstanceNorm2d without running statistics.
 template <typename P, typename D = Cpu>
 class InstanceNorm2d : public GroupNorm<P, D> {
  public:

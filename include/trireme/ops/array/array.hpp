@@ -149,7 +149,7 @@ Tensor<T, D> narrow(const Tensor<T, D>& x, int dim, std::int64_t start, std::int
 }
 
 // split() cuts a dim into parts of the given sizes, or into parts of `size` elements. chunk() cuts a dim into at most `chunks`
-// parts of equal size, as in torch. The last part may be smaller. Parts along dim 0 are views, other parts are copies.
+// parts of equal size, as in torch. The last part may be smaller. Parts along dim 0 are views; other parts are copies.
 template <typename T, typename D>
 std::vector<Tensor<T, D>> split(const Tensor<T, D>& x, const std::vector<std::int64_t>& sizes, int dim = 0) {
   const Shape& shape = ops::defined_shape("split", x);
@@ -189,7 +189,7 @@ Tensor<T, D> permute(const Tensor<T, D>& x, const std::vector<int>& dims) {
   return ops::moved(x, ops::permuted(ops::defined_shape("permute", x), dims));
 }
 
-// Repeats x to a shape, along dims of extent 1 and new dims in front: [3, 1] -> [2, 3, 4].
+// Repeats x along dims of extent 1, and along new dims in front, until it has `shape`: [3, 1] -> [2, 3, 4].
 template <typename T, typename D>
 Tensor<T, D> expand(const Tensor<T, D>& x, const Shape& shape) {
   return ops::moved(x, ops::expanded(ops::defined_shape("expand", x), shape));
@@ -246,7 +246,7 @@ Tensor<T, D> tril(const Tensor<T, D>& x, std::int64_t diagonal = 0) {
   return ops::triangle_of("tril", ops::Triangle::lower, x, diagonal);
 }
 
-// The following functions return views. squeeze(x) removes all dims of extent 1, squeeze(x, dim) removes `dim` if its extent
+// The following functions return views. squeeze(x) removes all dims of extent 1; squeeze(x, dim) removes `dim` if its extent
 // is 1. unsqueeze() inserts a dim of extent 1 before `dim`, or, for -1, as the last dim. flatten() merges the dims from
 // start_dim to end_dim, both included.
 template <typename T, typename D>

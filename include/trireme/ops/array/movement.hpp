@@ -83,8 +83,8 @@ std::pair<std::int64_t, std::int64_t> slice_of(std::string_view op, std::int64_t
 // negative start counts from the end.
 Slice narrowed(const Shape& x, int dim, std::int64_t start, std::int64_t length);
 
-// The extents of the parts of a dim. split_sizes() makes parts of `size` elements, chunk_sizes() makes at most `count` parts of
-// equal size. The last part may be smaller. For a dim of extent 0, split_sizes() makes one empty part, and chunk_sizes()
+// The extents of the parts of a dim. split_sizes() makes parts of `size` elements; chunk_sizes() makes at most `count` parts
+// of equal size. The last part may be smaller. For a dim of extent 0, split_sizes() makes one empty part, and chunk_sizes()
 // `count` empty parts.
 std::vector<std::int64_t> split_sizes(std::int64_t extent, std::int64_t size);
 std::vector<std::int64_t> chunk_sizes(std::int64_t extent, std::int64_t count);

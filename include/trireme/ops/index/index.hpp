@@ -20,8 +20,8 @@ concept IsIndex = std::same_as<I, std::int32_t> || std::same_as<I, std::int64_t>
 namespace ops {
 
 // An index may be smaller than x along dims other than `dim`, and smaller than a source along all dims. The first function
-// returns the part of x that the index uses, the second function the part of the source. The result is empty if everything is
-// used.
+// returns the part of x that the index uses. The second function returns the part of the source. The result is empty if
+// everything is used.
 std::vector<Slice> reached_slices(std::string_view name, const Shape& x, int dim, const Shape& index);
 std::vector<Slice> reached_slices(std::string_view name, const Shape& source, const Shape& index);
 

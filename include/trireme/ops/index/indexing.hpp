@@ -36,7 +36,7 @@ template <typename T, typename D>
 TRIREME_EXPORT void gather(const Indexing& indexing, const Tensor<T, D>& x, const Tensor<std::int64_t, D>& index,
                            Tensor<T, D>& y, bool accumulate = false);
 
-// y[o, index, i] += source[o, p, i], in the order of p, for any number of threads and on a GPU.
+// y[o, index, i] += source[o, p, i], in the order of p, with any number of threads, and also on a GPU.
 template <typename T, typename D>
 TRIREME_EXPORT void scatter_add(const Indexing& indexing, const Tensor<T, D>& source, const Tensor<std::int64_t, D>& index,
                                 Tensor<T, D>& y);
