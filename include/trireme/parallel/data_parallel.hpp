@@ -19,9 +19,9 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// Trains replicas of a model on several ranks: each rank computes gradients of its own samples, and all ranks get the sum.
-// Ranks may have different numbers of counted targets, since the loss is the mean over all targets. Construct a DataParallel
-// before the optimizer's first step, since it decides which parameters the optimizer updates on this rank.
+// Trains replicas of a model on several ranks. Each rank computes gradients of its own samples, and all ranks get the sum.
+// Ranks may have different numbers of counted targets, because the loss is the mean over all targets. Construct a DataParallel
+// before the optimizer's first step, because DataParallel decides which parameters the optimizer updates on this rank.
 //
 //   parallel::DataParallel replicas(model, mesh);
 //   optim::AdamW<Float32> optimizer(model);
@@ -32,8 +32,8 @@ namespace parallel {
 class DataParallel {
  public:
   // Moves the model's store into the group's memory and checks that all ranks hold the same parameters and buffers with the
-  // same values; otherwise Error{rank_mismatch} names the parameter or buffer that differs. The model keeps the memory, the
-  // shard and the group of batch norm after DataParallel is destroyed. Collective.
+  // same values. Otherwise throws Error{rank_mismatch}, which names the parameter or buffer that differs. The model keeps the
+  // memory, the shard and the group of batch norm after DataParallel is destroyed. Collective.
   DataParallel(Model& model, const ProcessMesh& mesh, const ParallelOptions& options = {});
 
   // For a whole model on each rank of a group, without pipeline, tensor and expert axes.
@@ -43,19 +43,20 @@ class DataParallel {
   DataParallel& operator=(const DataParallel&) = delete;
   ~DataParallel();
 
-  // Begins a step. The number counts from 0 and is the same on all ranks; the random numbers and the start of compression
-  // depend on it. Consecutive steps with the same number, such as those of a critic, draw different random numbers; a step that
-  // repeats a skipped or given-up step draws the same numbers. `micro_batches` is the number of micro-batches of this rank;
-  // under fixed bits it must be FixedBits::micro_batches / ranks. Only one step at a time may be open.
+  // Begins a step. The number counts from 0 and is the same on all ranks; random numbers and the start of compression depend
+  // on the number. Consecutive steps with the same number, such as the steps of a critic, draw different random numbers. A
+  // step that repeats a skipped or given-up step draws the same random numbers as that step. `micro_batches` is the number of
+  // micro-batches of this rank; under fixed bits it must be FixedBits::micro_batches / ranks. Only one step at a time may be
+  // open.
   Step begin(std::int64_t number, int micro_batches = 1);
 
   // Does two things that a step launched by a StepGraph can't do. It sends requests to all ranks, as Step::ask does. At every
-  // check_replicas-th call it also compares the replicas; the host waits for this comparison. Call it between steps.
+  // check_replicas-th call it also compares the replicas, and the host waits for the comparison. Call it between steps.
   // Collective.
   StepRequests exchange(const StepRequests& requests = {});
 
-  // If the step is sharded, gathers the whole reduced gradient on all ranks, so that a program can look at it. Call it after
-  // Step::finish(). Collective.
+  // If the step is sharded, gathers the whole reduced gradient on all ranks, so that a program can look at the gradient. Call
+  // it after Step::finish(). Collective.
   void gather_gradients() const;
 
   // The result of tuning; nothing before tuning ends.
@@ -75,8 +76,8 @@ class DataParallel {
   // The loss scaler of a model that computes in float16. For other models it is disabled and its scale is 1.
   const amp::GradScaler& scaler() const;
 
-  // This rank's computations in the newest step of a pipeline, with times in seconds since the step began. In the gaps the rank
-  // waited.
+  // This rank's computations in the newest step of a pipeline, with times in seconds after the start of the step. In the gaps
+  // the rank waited.
   std::vector<TimedAction> timeline() const;
 
   // Bytes that this rank has sent to other nodes for gradients and summaries.

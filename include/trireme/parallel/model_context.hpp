@@ -12,14 +12,15 @@ namespace parallel {
 
 struct ModelContextOptions {
   // Sequence parallelism: between split layers each rank of the tensor axis keeps only its own rows. This saves memory, but
-  // sends a quarter more bytes between the ranks. Layers that do not support it throw.
+  // sends a quarter more bytes between the ranks. Layers that do not support sequence parallelism throw.
   bool sequence_parallel = false;
   int num_chunks = 1;  // stages on each rank of the pipeline axis; stage s lies on rank s % ranks
   // The cost of each layer in any unit, the same on all ranks. Layers are divided into stages so that the most expensive stage
   // costs as little as possible. Empty: the layers' own costs, see nn::Staged.
   std::vector<double> layer_costs = {};
-  // How many layers of each stage, from its first one on, keep only their input until the backward pass, which computes them
-  // again: see recompute(). all_layers: all but the model's last one. The bits of losses and weights stay the same.
+  // How many layers of each stage, counted from the stage's first layer, keep only their input. The backward pass computes
+  // these layers again, see recompute(). all_layers: all layers but the model's last layer. The bits of losses and weights
+  // stay the same.
   int recompute_layers = 0;
   std::uint64_t seed = 1;  // of initial values, and of the random numbers of steps; the same on all ranks
   // Samples of all ranks together. Needed for models that carry values of rows, see nn::Carried, and for batches that do not

@@ -11,18 +11,19 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// The options of DataParallel: three independent choices, `sum`, `sharding` and `buckets`, and options that go with any of
-// them.
+// The options of DataParallel: three independent choices (`sum`, `sharding` and `buckets`), and options that go with any
+// choice.
 //
 //   DataParallel data_parallel(model, mesh, {.sum = FixedBits{.micro_batches = 8}, .sharding = Sharding::optimizer});
 
-// Tries several bucket sizes in the first steps, at most 30, and keeps the fastest size, which may be the size in
+// Tries several bucket sizes in the first steps (at most 30 steps) and keeps the fastest size, which may be the size in
 // BucketOptions. Results change only by rounding, and not at all under fixed bits. Not available on a GPU.
 struct Tuning {
   bool on = false;
 
-  // A file in which rank 0 saves the buckets that tuning found. A later run with the same gradients, ranks and nodes uses them
-  // and does not tune. A file that does not fit is replaced after tuning (BucketTuning::text says why). Empty: no file.
+  // A file in which rank 0 saves the buckets that tuning found. A later run with the same gradients, ranks and nodes uses
+  // these buckets and does not tune. A file that does not fit is replaced after tuning (BucketTuning::text says why). Empty:
+  // no file.
   std::string profile = {};
 };
 
@@ -55,10 +56,10 @@ enum class Sharding : std::uint8_t {
 
   none,  // every rank updates all parameters
 
-  // Every rank updates only its shard, keeps optimizer state only for this shard, and sends the new values to the others (ZeRO
-  // 1; Rajbhandari et al. 2020, arXiv 1910.02054). With Plain and FixedBits a shard is a part of each slice of the gradients,
-  // which are reduce-scattered (autograd/shard_map.hpp). With Hooked a shard is the parameters that the rank compresses for its
-  // node; with CompressionBetween::ranks, or one rank per node, these are all parameters.
+  // Every rank updates only its shard, keeps optimizer state only for this shard, and sends the new values to the other ranks
+  // (ZeRO 1; Rajbhandari et al. 2020, arXiv 1910.02054). With Plain and FixedBits, slices of the gradients are
+  // reduce-scattered, and a shard is a part of each slice (autograd/shard_map.hpp). With Hooked a shard is the parameters that
+  // the rank compresses for its node; with CompressionBetween::ranks, or one rank per node, these are all parameters.
   optimizer,
 };
 
@@ -66,8 +67,8 @@ struct BucketOptions {
   std::int64_t bytes = std::int64_t{25} << 20;       // a bucket ends with the parameter that reaches this size
   std::int64_t first_bytes = std::int64_t{1} << 20;  // of the first bucket: small, so that communication starts early
 
-  // The most bytes of a slice in a sharded step; a bucket is one or more neighbouring slices. The shards follow from the model,
-  // the ranks and this size, never from the buckets.
+  // The largest size of a slice in a sharded step, in bytes; a bucket is one or more neighbouring slices. The shards depend on
+  // the model, the ranks and this size, but not on the buckets.
   std::int64_t slice_bytes = std::int64_t{4} << 20;
 };
 
@@ -80,17 +81,17 @@ struct ParallelOptions {
   std::string schedule = {};
 
   // If true, batch norm uses the statistics of the rows of all ranks (PyTorch's SyncBatchNorm), and buffers of
-  // BufferReduction::mean that a layer of your own changes are not averaged. A layer takes one all-reduce forward and one
-  // backward, so all ranks must call the same layers in the same order; the number of rows may differ between ranks, while
-  // Loss::nominal_targets must be equal, as in every step. If false, each rank normalises by its own rows, and after each step
-  // the running statistics, like all buffers of BufferReduction::mean, are averaged over the ranks. In both cases each
-  // micro-batch has statistics of its own.
+  // BufferReduction::mean that a layer of your own changes are not averaged. A layer takes one all-reduce in the forward pass
+  // and one in the backward pass, so all ranks must call the same layers in the same order. The number of rows may differ
+  // between ranks, but Loss::nominal_targets must be equal, as in every step. If false, each rank normalises by its own rows,
+  // and after each step the running statistics, like all buffers of BufferReduction::mean, are averaged over the ranks. In
+  // both cases each micro-batch has statistics of its own.
   bool synchronize_batch_norm = true;
 
-  // The number of steps in which all parameters are compared once between replicas, a part in each step; 0: never. If batch
-  // norm is synchronised, running statistics are compared too. Tied parameters are compared between stages, and parameters that
-  // do not belong to experts are compared between the ranks of an expert axis. On a difference all ranks throw Error{diverged},
-  // which names the difference and the ranks in the minority.
+  // In each step the replicas compare a part of the parameters, so that all parameters are compared once in this number of
+  // steps; 0: never. If batch norm is synchronised, running statistics are compared too. Tied parameters are compared between
+  // stages, and parameters that do not belong to experts are compared between the ranks of an expert axis. On a difference all
+  // ranks throw Error{diverged}, which names the difference and the ranks in the minority.
   int check_replicas = 100;
 
   amp::GradScalerOptions loss_scale = {};  // for models that compute in float16

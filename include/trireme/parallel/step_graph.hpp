@@ -39,8 +39,8 @@ class RecordedSteps {
   DataParallel::Parts* parts_;
 };
 
-// Records a training step of one model and one micro-batch as a CUDA graph and then launches it for each step, so that the GPU
-// does not wait for the host. Elements: the element types of the step's inputs.
+// Records a training step of one model and one micro-batch as a CUDA graph. Then the graph is launched for each step, so that
+// the GPU does not wait for the host. Elements: the element types of the step's inputs.
 //
 //   parallel::StepGraph<Cuda, std::int32_t, std::int32_t> graph(
 //       replicas, [&](parallel::Step& step, const auto& place, const auto& tokens, const auto& targets) {
@@ -53,13 +53,13 @@ class RecordedSteps {
 //   }
 //
 // The function must call update(), and the optimizer must outlive the graph. With several ranks, all ranks must have inputs of
-// the same shapes at each step, and the graph must be destroyed before the last copy of their group. Call
+// the same shapes at each step, and the graph must be destroyed before the last copy of the ranks' group. Call
 // DataParallel::exchange() between the steps for requests and comparisons of replicas, which a launch can't do.
 //
-// If dim 0 is the same in all inputs, it is the number of samples, on which the random numbers of dropout depend.
+// If dim 0 is the same in all inputs, dim 0 is the number of samples, on which the random numbers of dropout depend.
 //
-// Every step must do the same work: a model with branches that depend on data, or a function that waits for the GPU, such as
-// item() and mean(), can't be recorded. If the step can't be recorded, all steps are eager, and a warning says so once. Steps
+// Every step must do the same work. A model with branches that depend on data, or a function that waits for the GPU, such as
+// item() and mean(), can't be recorded. If the step can't be recorded, all steps are eager, and one warning is logged. Steps
 // whose inputs have other shapes than the inputs of the first step are eager too. On the CPU every step is eager. Steps report
 // no metrics to monitor::Registry.
 template <typename D, typename... Elements>
@@ -145,7 +145,7 @@ class StepGraph {
     std::uint64_t run = 0;  // counts the calls of run() from 1
   };
 
-  // Dim 0 of all inputs; nothing if they differ.
+  // Dim 0 of all inputs; nothing if the inputs differ in dim 0.
   static std::optional<std::int64_t> rows_of(const Tensor<Elements>&... inputs) {
     std::optional<std::int64_t> rows;
     bool differ = false;
@@ -213,7 +213,7 @@ class StepGraph {
   }
 
   StepSummary call(const Place& place, const Tensor<Elements, D>&... inputs) {
-    struct Captured {  // resets the flag of record() when the step ends, by an exception too
+    struct Captured {  // resets the flag of record() when the step ends, also by an exception
       bool& flag;
       ~Captured() { flag = false; }
     } captured{recording_.is_captured};

@@ -21,15 +21,15 @@ struct Float64 {
   using Gradient = double;
 };
 
-// Mixed precision (Micikevicius et al. 2017, arXiv 1710.03740): matrix products and the activations between them in 16 bits;
-// weights, their gradients, the residual stream, norms and losses in float32.
+// Mixed precision (Micikevicius et al. 2017, arXiv 1710.03740). Matrix products and the activations between them are in 16
+// bits. Weights, their gradients, the residual stream, norms and losses are in float32.
 struct MixedBfloat16 {
   using Compute = bfloat16;
   using Master = float;
   using Gradient = float;
 };
 
-// Gradients below 6e-8 vanish in float16: scale the loss (amp/grad_scaler.hpp).
+// Gradients below 6e-8 vanish in float16, so scale the loss (amp/grad_scaler.hpp).
 struct MixedFloat16 {
   using Compute = float16;
   using Master = float;

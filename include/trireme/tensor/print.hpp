@@ -15,8 +15,8 @@
 //   std::cout << x;         // [[ 1.   2.5]
 //   fmt::print("{}\n", x);  //  [-3.   4. ]] (float32, shape [2, 2])
 //
-// For a tensor with more than 1000 elements, only the first and last three along each dim are shown. A tensor on a GPU is
-// copied to the host.
+// For a tensor with more than 1000 elements, only the first and last three elements along each dim are shown. A tensor on a
+// GPU is copied to the host.
 namespace trireme TRIREME_EXPORT {
 
 namespace detail {

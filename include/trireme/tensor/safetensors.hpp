@@ -38,7 +38,7 @@ std::map<std::string, Tensor<T>> read_tensors(const SafetensorsFile& file) {
   return tensors;
 }
 
-// Describes a tensor for write_safetensors(). The tensor must live until that call.
+// Describes a tensor for write_safetensors(). The tensor must live until write_safetensors() returns.
 template <typename T>
 TensorRef tensor_ref(std::string name, const Tensor<T>& tensor) {
   require(tensor.defined(), "{}: a tensor that is undefined can't be stored", name);

@@ -9,8 +9,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// A number that the host knows, or one that an operation writes to the memory of D. Operations accept both, and the host never
-// waits for the number.
+// A number that the host knows, or a number that an operation writes to the memory of D. Operations accept both kinds, so the
+// host need not wait for the number.
 template <typename T, typename D = Cpu>
 class Scalar {
  public:

@@ -107,7 +107,7 @@ class Tensor {
     return elements;
   }
 
-  // A view of the same elements with another shape. A dim of -1 is inferred from the others: x.reshape({-1, 4}).
+  // A view of the same elements with another shape. A dim of -1 is inferred from the other dims: x.reshape({-1, 4}).
   Tensor reshape(const Shape& shape) const {
     require(shape.numel() == numel_, "a tensor of shape {} cannot become {}", shape_, shape);
     Tensor result = *this;
@@ -134,7 +134,7 @@ class Tensor {
 
   Tensor clone() const { return to<D>(); }
 
-  // A copy on another device or on the same one. A copy from a GPU to the host waits for the GPU.
+  // A copy on another device or on the same device. A copy from a GPU to the host waits for the GPU.
   template <typename To>
   Tensor<T, To> to() const {
     require(defined(), "a copy of a tensor that is undefined");
@@ -146,7 +146,7 @@ class Tensor {
   bool shares_storage() const noexcept { return storage_.use_count() > 1; }  // whether other tensors hold the block too
 
   // The number of operations that wrote to the block. Call count_change() after writing through data(), span() or at() to a
-  // tensor that a tape may have saved: backward() then throws instead of using values that its forward pass did not have.
+  // tensor that a tape may have saved. Then backward() throws, instead of using values that the forward pass did not have.
   std::uint32_t version() const noexcept { return storage_ == nullptr ? 0 : storage_->version(); }
   void count_change() const noexcept {
     if (storage_ != nullptr) storage_->count_change();

@@ -33,7 +33,7 @@ class CommandLine {
   CommandLine& operator=(const CommandLine&) = delete;
 
   // `value` must live until the options are read. A bool is switched on by --name and off by --no-name; parse_amount reads an
-  // Amount. `differs` applies if a resumed run has another value than its checkpoint.
+  // Amount. `differs` says what happens if a resumed run has another value than its checkpoint.
   void add(const std::string& name, bool& value, const std::string& text, Differs differs = Differs::refused);
   void add(const std::string& name, int& value, const std::string& text, Differs differs = Differs::refused);
   void add(const std::string& name, std::int64_t& value, const std::string& text, Differs differs = Differs::refused);
@@ -45,7 +45,7 @@ class CommandLine {
   void add(const std::string& name, std::string& value, const std::vector<std::string>& choices, const std::string& text,
            Differs differs = Differs::refused);
 
-  // The next two add the options of a run and the options of trireme::launch; trainer::launch() calls both.
+  // The next two functions add the options of a run and the options of trireme::launch; trainer::launch() calls both.
   void add_run(Options& options);
   void add_launch(BackendKind& backend, LaunchOptions& options);
 
@@ -63,7 +63,7 @@ class CommandLine {
   // which the program prints instead of training. Otherwise returns an empty text.
   std::string parse(int argc, const char* const* argv);
 
-  std::string configuration() const;          // the given options as a file for --config, as --print-config prints it
+  std::string configuration() const;          // the text that --print-config prints: the given options as a file for --config
   bool given(const std::string& name) const;  // whether the command line or the file has this option
   const std::string& program() const;         // the file name of the program, from argv[0]
 

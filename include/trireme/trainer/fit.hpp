@@ -13,10 +13,10 @@ namespace trireme TRIREME_EXPORT {
 namespace trainer {
 
 struct FitOptions {
-  // Returns the quality of the model, for example from Run::evaluate; only the value of rank 0 counts. inf and nan are never an
-  // improvement. Empty: no validation.
+  // Returns the quality of the model, for example from Run::evaluate; only the value of rank 0 counts. inf and nan never count
+  // as an improvement. Empty: no validation.
   std::function<double()> validate = {};
-  Place validate_every = Epochs{1};      // and after the last step
+  Place validate_every = Epochs{1};      // a validation also follows the last step
   std::string name = "validation_loss";  // of the metric
   bool higher_is_better = false;
   int patience = 0;        // stops after this many validations in a row without an improvement; 0: never
@@ -27,14 +27,14 @@ struct FitOptions {
 enum class FitEnd : std::uint8_t {
   finished,     // the run has reached Options::until
   patience,     // FitOptions::patience validations brought no improvement
-  interrupted,  // by a signal, stop() or ask(): the same command resumes the run
+  interrupted,  // by a signal, stop() or ask(); the same command resumes the run
 };
 
 struct FitReport {
   FitEnd end = FitEnd::finished;
-  std::optional<double> best = {};  // the best validation; nothing if none was finite
+  std::optional<double> best = {};  // the best finite result of a validation; nothing if no result was finite
   std::int64_t best_step = 0;       // the number of steps before the best validation
-  std::optional<double> last = {};  // the last validation, if there was one
+  std::optional<double> last = {};  // the result of the last validation, if there was one
 };
 
 // Validates a model during a run, keeps its best values and stops the run by FitOptions::patience. Checkpoints of the run hold
@@ -47,7 +47,7 @@ class Validations {
   Validations(const Validations&) = delete;
   Validations& operator=(const Validations&) = delete;
 
-  void after_update();  // call it after each step.update(); validates if one is due
+  void after_update();  // call it after each step.update(); validates if a validation is due
   FitReport finish();   // call it after the loop
 
  private:

@@ -16,11 +16,11 @@
 namespace trireme TRIREME_EXPORT {
 namespace trainer {
 
-// Which parts of the process a run uses. The default is none, for a program that trains inside another one.
+// Which parts of the process a run uses. The default is none, for a run inside another program.
 struct ProcessUse {
   // If the run saves checkpoints, the first SIGINT, SIGTERM, SIGUSR1 or SIGHUP, or a SIGPIPE from another process, makes the
-  // run save and stop after the step; a second SIGINT or SIGTERM ends the process at once. Output to a closed pipe is lost and
-  // does not end the process. A signal that was ignored when the process began stays ignored.
+  // run save and stop after the step. A second SIGINT or SIGTERM ends the process immediately. Output to a closed pipe is lost
+  // and does not end the process. A signal that was ignored when the process began stays ignored.
   bool signals = false;
   bool terminal = false;         // progress on standard output, see monitor::terminal
   bool standard_output = false;  // the run prints its lines there; otherwise they go to the log
@@ -44,12 +44,12 @@ struct DeviceOptions {
 struct Options {
   Amount until = Epochs{1};           // how long the run lasts; Seconds count the time in the run's loop, over all starts
   std::int64_t batch_size = 32;       // samples of a step, over all ranks
-  std::int64_t micro_batch_size = 0;  // samples that a rank computes at once; 0: all of its share
+  std::int64_t micro_batch_size = 0;  // samples of a micro-batch of a rank; 0: all of the rank's samples
   std::uint64_t seed = 1;             // of initial values, the order of the data, and the random numbers of steps
 
-  // The rate of each step. Empty: the rate rises over `warmup` steps to `base_learning_rate` (not given: the optimizer's own
-  // rate), then falls by half a cosine to `minimum_learning_rate_ratio` times this rate at the end of the run. If `until` is
-  // Seconds, the end is not known and the rate stays constant after `warmup`.
+  // The rate of each step. If empty, the rate rises over `warmup` steps to the base rate, which is `base_learning_rate` or, if
+  // that is not given, the optimizer's own rate. Then it falls by half a cosine, to `minimum_learning_rate_ratio` times the
+  // base rate at the end of the run. If `until` is Seconds, the end is not known and the rate stays constant after `warmup`.
   optim::LearningRate learning_rate = {};
   std::optional<double> base_learning_rate = {};  // above 0; only if the run trains one model
   std::int64_t warmup = 0;                        // steps; at most as many as the run has
@@ -66,8 +66,8 @@ struct Options {
   // variable TRIREME_RESUME has precedence.
   std::string resume = "auto";
 
-  // If true, a run whose data differ from the data of its checkpoint resumes and prints a line about it; if false, it throws
-  // Error.
+  // If true, a run whose data differ from the data of its checkpoint resumes and prints a line about the difference; if false,
+  // the run throws Error.
   bool allow_other_data = false;
 
   MeshOptions mesh = {};           // the sizes of the data, pipeline, tensor and expert axes
@@ -77,12 +77,12 @@ struct Options {
   parallel::ParallelOptions parallel = {};
 
   // The file to which rank 0 writes the metrics after each step: CSV if its name ends in .csv, else JSON lines. If writing
-  // fails, a line says so once and the run goes on without these metrics.
+  // fails, the run prints one line about it and continues without these metrics.
   std::string metrics = {};
   ProcessUse process = {};
 
-  // The command that repeats the run, and the options of the run as a file for --config. Both are written to runs.jsonl and
-  // options.toml in the folder of the checkpoints. launch() sets both.
+  // `command` repeats the run. `configuration` holds the run's options as a file for --config. They are written to runs.jsonl
+  // and options.toml in the folder of the checkpoints. launch() sets both.
   std::string command = {};
   std::string configuration = {};
 };

@@ -39,7 +39,7 @@ namespace trainer {
 template <typename Loader>
 class StepRange;
 
-// A finished step as callbacks see it; the same on all ranks.
+// A finished step, as callbacks receive it. All ranks receive the same values.
 struct StepReport {
   std::int64_t step = 0;                   // its number, from 0 on
   std::optional<std::int64_t> steps = {};  // of the whole run, if known
@@ -54,7 +54,7 @@ struct LoaderShape {
   std::int64_t batch_size = 0;         // of all ranks together
   std::int64_t num_micro_batches = 0;  // of a step, on this rank
   std::int64_t samples_per_epoch = 0;
-  std::int64_t tokens_per_sample = 0;                                // 0: it reads no tokens
+  std::int64_t tokens_per_sample = 0;                                // 0: the loader reads no tokens
   std::function<std::int64_t(std::int64_t steps)> samples_of_steps;  // of all ranks together
   std::function<std::int64_t(std::int64_t samples)> steps_of_samples;
   std::function<std::string()> content = {};        // describes the loader's data; empty: the loader can't
@@ -75,8 +75,9 @@ struct LoaderShape {
 //     }
 //   }
 //
-// All ranks call the functions of a run in the same order. A loop left by `break` saves no last checkpoint; a loop ended by
-// stop() saves one. A run handles signals and writes to standard output only if Options::process says so; launch() sets this.
+// All ranks call the functions of a run in the same order. A loop that `break` leaves saves no last checkpoint; a loop that
+// stop() ends saves a last checkpoint. A run handles signals and writes to standard output only if Options::process says so;
+// launch() sets these options.
 class Run {
  public:
   // Collective. Looks for the checkpoint to resume from, and opens the file of metrics.
@@ -114,9 +115,9 @@ class Run {
   // Keeps further state in checkpoints: add_to(state) is called whenever a checkpoint is saved or loaded.
   void keep(std::function<void(State&)> add_to);
 
-  // Keeps a setting of the program in checkpoints. `absent`: the value to assume for a checkpoint that lacks the setting, such
-  // as one from before the program had it; without `absent`, such a checkpoint counts as different. The value is the same on
-  // all ranks. Collective.
+  // Keeps a setting of the program in checkpoints. `absent` is the value to assume if a checkpoint lacks the setting, for
+  // example because the program did not have the setting yet. Without `absent`, a checkpoint without the setting counts as a
+  // checkpoint with another value. The value must be the same on all ranks. Collective.
   void describe(const std::string& name, const std::string& value, Differs differs = Differs::refused,
                 const std::optional<std::string>& absent = {});
 
@@ -127,7 +128,7 @@ class Run {
   // samples_per_epoch() of every loader. Collective.
   void describe_data(const Location& path);
 
-  // Loads the checkpoint to resume from, if there is one. steps() and evaluate() call it. Collective.
+  // Loads the checkpoint to resume from, if there is one. steps() and evaluate() call load(). Collective.
   void load();
 
   // The steps of the training loop. The loader, see data::BatchLoader, must outlive the loop.
@@ -145,17 +146,17 @@ class Run {
   // The learning rate of this step, the clipping, and the policy for a loss or gradient that is not finite.
   optim::UpdateOptions update_options(const optim::AnyOptimizer& optimizer) const;
 
-  std::int64_t done() const;  // finished steps over all starts; after step.update() this includes the current one
+  std::int64_t done() const;  // finished steps over all starts; after step.update(), with the current step
   std::optional<std::int64_t> total_steps() const;  // known after steps() was called; nothing if Options::until is Seconds
 
-  // True at the end of each period of `every` (steps, samples, tokens or epochs), counted from the run's first step, and after
-  // the run's last step. due(Steps{5}) is true after every fifth step, due(Epochs{1}) at the end of each epoch. Call it in the
-  // loop, after step.update().
+  // True at the end of each period of `every` (steps, samples, tokens or epochs), and after the run's last step. Periods count
+  // from the run's first step. due(Steps{5}) is true after every fifth step, due(Epochs{1}) at the end of each epoch. Call it
+  // in the loop, after step.update().
   bool due(const Place& every) const;
 
-  // Calls f(output, batch), or f(batch), on all samples, which the ranks share, and averages the results. Runs without a tape
-  // and in evaluation mode; the run's place in the data and its random numbers don't change. f returns a Mean, a Loss, or a
-  // std::array of Means:
+  // Calls f(output, batch), or f(batch), on all samples and averages the results. The ranks divide the samples among
+  // themselves. Runs without a tape and in evaluation mode; the run's place in the data and its random numbers don't change. f
+  // returns a Mean, a Loss, or a std::array of Means:
   //
   //   run.evaluate(net, test, [](const auto& y, const auto& batch) { return accuracy(y, batch.labels); })
   //
@@ -192,8 +193,8 @@ class Run {
   // Adds up the means over the ranks of mesh().batch(), for evaluations of your own. A sample of evaluation_batch() then counts
   // once for each rank of the expert axis. Collective.
   void all_reduce(std::span<Mean> means) const;
-  // The options for data::evaluation_batches(): as batch(), but the ranks of an expert axis, which compute together, get the
-  // same samples.
+  // The options for data::evaluation_batches(). They are the options of batch(), except that the ranks of an expert axis,
+  // which compute together, get the same samples.
   data::BatchOptions evaluation_batch() const;
 
   // Adds values to the metrics of this step and prints them in a line.
@@ -203,13 +204,13 @@ class Run {
   // Adds a sink for metrics. Only rank 0 keeps it; the other ranks destroy it.
   void add_sink(std::unique_ptr<monitor::Sink> sink);
 
-  // Calls the callback after each step, on all ranks. Requests that the callback puts into its second argument are carried out
-  // by all ranks after the next step. A collective in the callback throws Error; an exception that the callback throws ends the
+  // Calls the callback after each step, on all ranks. The callback can put requests into its second argument; all ranks carry
+  // them out after the next step. A collective in the callback throws Error. An exception that the callback throws ends the
   // job.
   void after_step(std::function<void(const StepReport&, StepRequests&)> callback);
 
   // Ends the loop after this step and saves a checkpoint. All ranks call it in the same step. To stop from a single rank, call
-  // ask({.stop = true}) there: this stops all ranks after the next step.
+  // ask({.stop = true}) on that rank. This stops all ranks after the next step.
   void stop();
   void ask(const StepRequests& requests);
   bool stopped() const;  // by stop(), ask() or a signal

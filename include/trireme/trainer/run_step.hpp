@@ -75,7 +75,7 @@ class [[nodiscard]] RunStep {
   }
   const StepSummary& finish() { return owner_.finish(step()); }
 
-  // Updates and ends the step, with Run::update_options() or your own. False if the step was skipped, see
+  // Updates and ends the step, with Run::update_options() or with your own options. Returns false if the step was skipped, see
   // optim::NonFinitePolicy.
   bool update(optim::AnyOptimizer& optimizer) { return owner_.update(step(), optimizer, nullptr); }
   bool update(optim::AnyOptimizer& optimizer, const optim::UpdateOptions& options) {

@@ -1,4 +1,4 @@
-// wanted: a layer of a list returns what the next one takes, and this one returns nothing
+// wanted: a layer of a list returns the input of the next layer, but this layer returns nothing
 #include "trireme/nn/layers/layers.hpp"
 #include "trireme/nn/staged/staged.hpp"
 

@@ -28,8 +28,10 @@ struct Conversation {
 // "prompt" is a message of the user, "completion" one of the assistant. Training learns the assistant's messages; a message
 // with "weight": 0 or "train": false stays in the text but is not learnt.
 //
-// Throws Error with file and line in these cases: a line is not such an object, has no message to learn or an empty message; a
-// message has a key that no chat template writes, such as tool_calls; a line has tools or a system prompt beside the messages.
+// Throws Error with file and line in these cases:
+// - A line is not such an object, has no message to learn, or has an empty message.
+// - A message has a key that no chat template writes, such as tool_calls.
+// - A line has tools or a system prompt beside the messages.
 // Other keys of a line are ignored. For invalid JSON the Error also has the byte and the reason.
 std::vector<Conversation> read_conversations(const Location& path);
 
@@ -47,7 +49,7 @@ struct EncodedConversations {
   std::int64_t num_left_out = 0;  // conversations without a learnt token in the first `length`
 };
 
-// Encodes conversations and cuts them to `length` tokens. Throws Error if all of them are left out.
+// Encodes conversations and cuts them to `length` tokens. Throws Error if all conversations are left out.
 EncodedConversations encode_conversations(const tokenizers::ChatTemplate& chat, std::span<const Conversation> conversations,
                                           std::int64_t length);
 

@@ -22,8 +22,9 @@ struct DocumentRowsOptions {
 };
 
 // A dataset of rows of `length` tokens: one document per row, in order, or with packing as many documents as fit. Packing goes
-// from the longest document to the shortest and puts each into the fullest row that still has room (best-fit decreasing; Ding
-// et al. 2024, arXiv 2404.10830), so the packing depends only on the lengths. Copies are cheap: they share the documents.
+// from the longest document to the shortest and puts each document into the fullest row that still has room (best-fit
+// decreasing; Ding et al. 2024, arXiv 2404.10830). So the packing depends only on the lengths. Copies are cheap: they share
+// the documents.
 //
 //   const data::DocumentRows rows(documents, {.length = 1024, .packing = true});
 //   const data::DocumentLoader loader(rows, {.batch = run.batch()});             // training

@@ -21,9 +21,10 @@ struct PackedRowsOptions {
   std::int32_t pad_token = 0;                           // fills up rows; never a target
 };
 
-// The documents of token shards as a dataset of rows of `length` tokens, each with as many whole documents as fit. Memory holds
-// only one number for every `documents_at_once` documents. Only documents that lie in the same stretch of the shards share
-// rows, by best fit (see DocumentRows); the packing depends only on their lengths. The last token of a document has no target.
+// The documents of token shards as a dataset of rows of `length` tokens, each row with as many whole documents as fit. Memory
+// holds only one number for every `documents_at_once` documents. Only documents that lie in the same stretch of the shards
+// share rows, by best fit (see DocumentRows); the packing depends only on the documents' lengths. The last token of a document
+// has no target.
 //
 //   const data::PackedRows rows(data::TokenShards(files), {.length = 1024});
 //   const data::Loader loader(rows, {.batch = run.batch()});

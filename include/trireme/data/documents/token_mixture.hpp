@@ -29,7 +29,7 @@ std::string content_of(const TokenMixture& mixture);
 //   {"parts": [{"data": "books-{00..15}.safetensors", "weight": 0.3}, {"name": "web", "data": "@web.txt", "weight": 0.7}],
 //    "weights_from_step": {"10000": [0.5, 0.5]}}
 //
-// A file with other content throws Error{invalid_argument}, which names the file and the fault.
+// For a file with other content, throws Error{invalid_argument}, which names the file and the fault.
 TokenMixture open_token_mixture(const std::string& data, const PackedRowsOptions& options);
 
 }  // namespace data

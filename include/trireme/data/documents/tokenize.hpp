@@ -43,16 +43,16 @@ struct TokenizeOptions {
 //   const std::vector<std::string> inputs{"books", "web-{000..199}.jsonl.gz"};
 //   data::tokenize_files(inputs, tokenizers::read_tokenizer("Llama-3.2-1B"), "tokens/train", {.skip_broken = true});
 //
-// Inputs are patterns (locations_of()). Files that end in .jsonl, .json or .ndjson have a document in each line, others are
-// text. Any file may be compressed by gzip; its name then ends in .gz. Documents keep their order. The shards are the same for
-// any number of workers and ranks, byte for byte. A start after one that was killed continues after the last whole shard.
-// Shards of other inputs or options are an Error.
+// Inputs are patterns (locations_of()). Files that end in .jsonl, .json or .ndjson have a document in each line; other files
+// are text. Any file may be compressed by gzip; its name then ends in .gz. Documents keep their order. The shards are the same
+// for any number of workers and ranks, byte for byte. If a start is killed, the next start continues after the last whole
+// shard. Shards of other inputs or options are an Error.
 //
 // Broken documents are lines that are not JSON objects with a text in `text_field`, and texts that are not UTF-8. They are an
 // Error{invalid_argument} that names file and line. Memory holds the shard that is being filled and a few MiB of text for each
-// worker, but the whole file of a text without a separator.
+// worker. A text file is held completely if there is no separator.
 //
-// `ranks` share the work: each rank reads all inputs, and the first one writes. Collective.
+// `ranks` share the work: each rank reads all inputs, and the first rank writes. Collective.
 TokenizeReport tokenize_files(std::span<const std::string> inputs, const tokenizers::Tokenizer& tokenizer,
                               const Location& prefix, const TokenizeOptions& options = {}, const Collectives* ranks = nullptr);
 

@@ -18,7 +18,7 @@ namespace data {
 // The bytes of a PNG, JPEG or WebP file, and the image's class.
 struct EncodedImage {
   std::span<const std::byte> bytes = {};
-  std::shared_ptr<const std::byte> memory = {};  // keeps the bytes
+  std::shared_ptr<const std::byte> memory = {};  // keeps the bytes alive
   std::int32_t label = 0;
   std::string name = {};  // used in errors
 };
@@ -32,16 +32,16 @@ struct EncodedImageOptions {
   // For images without a random crop. A RandomResizedCrop takes its box from the stored image and resizes it to height x width.
   Resizing resizing = {};
 
-  // A JPEG image that is at least 4, 8 or 16 times as high and wide as needed is decoded at 1/2, 1/4 or 1/8 of its size, which
-  // is faster; its values differ a little. False: decodes all pixels.
+  // A JPEG image that is at least 4, 8 or 16 times as high and wide as needed is decoded at 1/2, 1/4 or 1/8 of its size. This
+  // is faster, and the values differ a little. False: decodes all pixels.
   bool reduced = true;
 
   // What happens to images that can't be decoded, and to labels that are no class.
   BadSampleOptions bad_samples = {};
 };
 
-// Images that are decoded each time they are read, on all threads of the loader. Only the encoded bytes need memory, and not
-// even these if `read` fetches them:
+// Images that are decoded each time they are read, on all threads of the loader. Only the encoded bytes need memory, or no
+// memory is needed if `read` fetches the bytes each time:
 //
 //   const auto images = data::encoded_images(std::ssize(photos), {.height = 224, .width = 224, .classes = 10},
 //                                            [=](std::int64_t index) { return fetched(photos[index]); }, "my photos");

@@ -19,10 +19,10 @@ struct BasicImageBatch {
   Tensor<T, D> images;             // [batch, height, width, channels]
   Tensor<std::int32_t, D> labels;  // [batch]
   std::int64_t first_sample = 0;   // the sample number of the first row
-  std::int64_t valid = 0;          // the first `valid` rows hold samples, the others zeros and no_label
+  std::int64_t valid = 0;          // the first `valid` rows hold samples, the other rows zeros and no_label
 
   // Defined for images mixed by Mixup or CutMix. The loss is cross_entropy against soft_labels, as in
-  // models::classification_loss(). For each row this equals lambda * cross_entropy(labels) + (1 - lambda) *
+  // models::classification_loss(). For each row this loss equals lambda * cross_entropy(labels) + (1 - lambda) *
   // cross_entropy(partner_labels).
   Tensor<std::int32_t, D> partner_labels = {};  // [batch]: the class of the image that was mixed in
   Tensor<T, D> lambda = {};                     // [batch]: the share of the row's own class

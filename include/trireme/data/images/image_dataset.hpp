@@ -44,8 +44,8 @@ class ImageContent;
 struct Box;
 struct LabelledPixels;
 
-// Images of one shape, each with a class: in memory, or decoded each time they are read (encoded_images()). Copies are cheap:
-// they share the content, which is immutable.
+// Images of one shape, each with a class. They lie in memory, or are decoded each time they are read (encoded_images()).
+// Copies are cheap: they share the content, which is immutable.
 class ImageDataset {
  public:
   // pixels are [count, height, width, channels], labels [count], each in [0, classes). Throws Error if they do not match.

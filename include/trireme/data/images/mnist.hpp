@@ -8,8 +8,8 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 // Reads MNIST (LeCun, Bottou, Bengio, Haffner 1998) and datasets in its format: a file of grey images (idx3) and a file of
-// labels 0 to 9 (idx1), plain or compressed by gzip. Throws Error{corrupt_file} for files that break the format or do not
-// belong together, and Error{not_available} for a compressed file in a build without zlib.
+// labels 0 to 9 (idx1). The files may be compressed by gzip. Throws Error{corrupt_file} for files that break the format or do
+// not belong together, and Error{not_available} for a compressed file in a build without zlib.
 ImageDataset read_mnist(const Location& images, const Location& labels);
 
 }  // namespace data

@@ -16,7 +16,8 @@ namespace data {
 //   data::evaluation_batches(data::NormalizedImages(test, normalization), {.batch_size = 64})
 class NormalizedImages {
  public:
-  // Throws Error for a normalization without a mean and a std above 0 for each channel. An empty one leaves values in [0, 1].
+  // Throws Error for a normalization without a mean and a std above 0 for each channel. An empty normalization leaves values
+  // in [0, 1].
   explicit NormalizedImages(ImageDataset images, Normalization normalization = {});
 
   std::int64_t size() const { return images_.count(); }

@@ -24,8 +24,8 @@ struct ImageGridOptions {
   float high = 1;            // the value that becomes white; values outside of [low, high] are clamped
 };
 
-// Arranges images [count, height, width, channels] in a grid, row by row, as torchvision's make_grid and save_image: a single
-// image gets no padding, and fewer images than columns give a narrower grid.
+// Arranges images [count, height, width, channels] in a grid, row by row, as torchvision's make_grid and save_image do. A
+// single image gets no padding, and fewer images than columns give a narrower grid.
 Picture image_grid(const Tensor<float>& images, const ImageGridOptions& options = {});
 
 // Writes a PNG file, atomically: after a failure `path` still has its old content. Throws Error{io}, and Error{not_available}

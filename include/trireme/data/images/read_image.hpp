@@ -10,16 +10,16 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 enum class Resampling : std::uint8_t {
-  nearest,   // takes one pixel: for masks, where a mean of class numbers makes no sense
+  nearest,   // takes one pixel: for masks, because a mean of class numbers makes no sense
   bilinear,  // weighted mean; when downsampling, over all pixels that an output pixel replaces
   bicubic,
 };
 
 // How an image is resized before its centre is taken.
 struct Resizing {
-  std::int64_t height = 0;  // pixels of the resized image, whatever its proportions; 0: as many as are taken
+  std::int64_t height = 0;  // pixels of the resized image, whatever its proportions; 0: as many as the crop takes
   std::int64_t width = 0;
-  std::int64_t shorter = 0;  // above 0: replaces height and width by the pixels of the shorter side; proportions stay
+  std::int64_t shorter = 0;  // above 0: pixels of the shorter side, instead of height and width; proportions stay
   Resampling resampling = Resampling::bilinear;
 };
 

@@ -33,7 +33,7 @@ struct ImageFolder {
   std::vector<std::string> class_names;  // by label
 };
 
-// Reads images from one folder per class, as torchvision's ImageFolder:
+// Reads images from one folder per class, as torchvision's ImageFolder does:
 //
 //   flowers/rose/1.jpg  flowers/rose/2.png  flowers/tulip/a.jpg
 //
@@ -41,16 +41,17 @@ struct ImageFolder {
 //   const auto test = data::read_image_folder("more_flowers", {.height = 64, .width = 64, .classes = classes}).images;
 //
 // Classes are numbered from 0, sorted by name. Images are sorted by class, then by name; subfolders of a class are read too.
-// Names that begin with a dot and files beside the class folders are skipped. Links are followed; a broken link, or a link to a
-// folder that it lies in, throws Error{io}.
+// Names that begin with a dot and files beside the class folders are skipped. Links are followed; a broken link, or a link to
+// a folder that contains the link, throws Error{io}.
 //
 // Files are PNG, JPEG or WebP, recognized by their content. Colours are converted as by PIL's convert(): grey to RGB and RGB to
 // grey; palettes become colours, alpha is dropped, 16 bits are cut to the upper 8. EXIF orientation is ignored. Images are
 // resized as by PIL's resize() with NEAREST, BILINEAR or BICUBIC. All threads of this rank read.
 //
-// An image that is damaged, has more than 178,956,970 pixels or is CMYK, and a file that is not an image, is a BadSample: it is
-// thrown with its path, or the next good image takes its place. Throws Error{corrupt_file} for a class without images, and
-// Error{not_available} for a file whose library, libpng or libjpeg, is missing in this build.
+// These files are bad samples: an image that is damaged, has more than 178,956,970 pixels or is CMYK, and a file that is not an
+// image. For a bad sample the function throws BadSample with the path, or the next good image takes its place.
+// Throws Error{corrupt_file} for a class without images, and Error{not_available} for a file whose library, libpng or libjpeg,
+// is missing in this build.
 //
 // With fewer images than ranks some ranks get no image.
 ImageFolder read_image_folder(const Location& path, const ImageFolderOptions& options);

@@ -24,7 +24,7 @@ struct ImagePairOptions {
   int count = 1;
 };
 
-// Images with a mask each, which holds the class of every pixel.
+// Images, each with a mask that holds the class of every pixel.
 struct ImagePairs {
   ImageDataset images;             // [height, width, channels]; their labels are unused
   ImageDataset masks;              // [height, width, 1]: the numbers stored in the mask files

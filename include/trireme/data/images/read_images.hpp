@@ -15,12 +15,12 @@ struct Images {
   std::optional<ImageDataset> test;
 };
 
-// Reads MNIST if `path` is a folder with train-images-idx3-ubyte, plain or as .gz; otherwise CIFAR-10: the data_batch*.bin
-// files of a folder, or one file. Throws Error.
+// Reads MNIST if `path` is a folder with train-images-idx3-ubyte, plain or as .gz. Otherwise reads CIFAR-10: the
+// data_batch*.bin files of a folder, or one file. Throws Error.
 ImageDataset read_training_images(const Location& path);
 
-// Reads MNIST if `path` is a folder with t10k-images-idx3-ubyte, plain or as .gz; otherwise CIFAR-10: test_batch.bin of a
-// folder, or one file. Throws Error.
+// Reads MNIST if `path` is a folder with t10k-images-idx3-ubyte, plain or as .gz. Otherwise reads CIFAR-10: test_batch.bin of
+// a folder, or one file. Throws Error.
 ImageDataset read_test_images(const Location& path);
 
 // Reads training images from `path` and test images from `test_path`. If `test_path` is empty, takes the test images in the

@@ -54,7 +54,7 @@ concept BatchLoader = requires(const L& loader, std::int64_t step) {
   { loader.samples_per_epoch() } -> std::convertible_to<std::int64_t>;
 };
 
-// Gives a one-line compiler error that names the function that a type lacks to be a loader.
+// If L is not a loader, gives a one-line compiler error that names the missing function.
 template <typename L>
 constexpr void require_batch_loader() {
   constexpr bool loads = requires(const L& loader, std::int64_t step) { loader.load(step), loader.load(step, step); };
@@ -68,7 +68,7 @@ constexpr void require_batch_loader() {
     { loader.samples_per_epoch() } -> std::convertible_to<std::int64_t>;
   };
   static_assert(loads, "a loader needs a function load(step, micro_batch = 0) const that gives a batch");
-  static_assert(!loads || counts, "a loader needs a function num_micro_batches() const: those of a step, on this rank");
+  static_assert(!loads || counts, "a loader needs a function num_micro_batches() const: their number in a step, on this rank");
   static_assert(!loads || !counts || has_size,
                 "a loader needs a function batch_size() const: the samples of a step, of all ranks together");
   static_assert(!loads || !counts || !has_size || has_epochs,

@@ -14,13 +14,13 @@ struct DocumentLoaderOptions {
   BatchOptions batch = {};
   Order order = Order::shuffled;
   LastBatch last = LastBatch::filled;
-  // Above 0: pads the rows of a step only to the longest row of the step on any rank, rounded up to a multiple of this number,
-  // at most to length(). 0: pads all rows to length(). For rows without packing.
+  // Above 0: pads the rows of a step only to the longest row of the step on any rank. This length is rounded up to a multiple
+  // of this number, but is at most length(). 0: pads all rows to length(). For rows without packing.
   std::int64_t pad_to_multiple_of = 0;
 };
 
-// Reads this rank's micro-batches of every step from rows of documents. It has no state: steps can be loaded in any order. The
-// documents of a step do not depend on the number of ranks and micro-batches.
+// Reads this rank's micro-batches of every step from rows of documents. The loader has no state: steps can be loaded in any
+// order. The documents of a step do not depend on the number of ranks and micro-batches.
 //
 //   const data::DocumentLoader loader({documents, {.length = 1024, .packing = true}}, {.batch = run.batch()});
 //   for (auto& step : run.steps(loader)) {

@@ -29,7 +29,7 @@ class EvaluationShare {
   Range share_;
 };
 
-// The range that evaluation_batches() returns. Batches are read while the loop reaches them.
+// The range that evaluation_batches() returns. Each batch is read when the loop reaches it.
 template <typename Dataset, typename Collate>
 class EvaluationBatches {
  public:

@@ -18,7 +18,7 @@ namespace data {
 
 enum class ImageOrder : std::uint8_t {
   shuffled,    // for training: each image once per epoch, in a new order; batches may span two epochs
-  sequential,  // for evaluation: each image once, in order; the last batch may have fewer
+  sequential,  // for evaluation: each image once, in order; the last batch may have fewer images
 };
 
 struct ImageLoaderOptions {
@@ -28,14 +28,17 @@ struct ImageLoaderOptions {
   Augmentation augmentation = {};
 };
 
-// Reads this rank's micro-batches of every step, on all its threads. It has no state: steps can be loaded in any order. A
-// sample depends only on the seed and on its number, see BatchShare; with Mixup and CutMix also on the batch size, which
-// decides the pairs.
+// Reads this rank's micro-batches of every step, on all threads of the rank. The loader has no state: steps can be loaded in
+// any order. A sample depends only on the seed and on its number, see BatchShare; with Mixup and CutMix also on the batch size,
+// which decides the pairs.
 class ImageLoader {
  public:
-  // Throws Error for a dataset without images, for a batch that ranks or micro-batches can't share equally, for batches of
-  // several sizes in ImageOrder::sequential, for a normalization without a mean and a std above 0 for each channel, and for an
-  // augmentation out of its range.
+  // Throws Error for these:
+  // - a dataset without images
+  // - a batch that ranks or micro-batches can't share equally
+  // - batches of several sizes in ImageOrder::sequential
+  // - a normalization without a mean and a std above 0 for each channel
+  // - an augmentation out of its range
   ImageLoader(ImageDataset dataset, const ImageLoaderOptions& options);
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step

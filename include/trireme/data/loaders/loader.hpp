@@ -13,7 +13,7 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 // Reads this rank's micro-batches of every step from a dataset: a Table, TokenWindows, a std::vector, or a type of your own
-// with size() and at(index). It has no state: steps can be loaded in any order.
+// with size() and at(index). The loader has no state: steps can be loaded in any order.
 //
 //   const data::Loader rows(table, {.batch = {.batch_size = 64, .index = world.rank(), .count = world.size()}});
 //   const data::Rows batch = rows.load(step);  // x [64 / ranks, features], labels [64 / ranks]

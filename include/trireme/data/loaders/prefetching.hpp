@@ -53,9 +53,9 @@ class PrefetchQueue {
 //   const data::Prefetching loader(data::Loader(rows, {.batch = run.batch()}), {.threads = 2, .batches = 8});
 //   for (auto& step : run.steps(loader)) ...
 //
-// Reading ahead pays if cores are free, and batches are decoded or come over a network. The loader's load() is called from
-// several threads at the same time. A bound in bytes needs batches with a function bytes_of(batch), which the library's batches
-// have.
+// Reading ahead helps if cores are free, and batches are decoded or come over a network. The loader's load() is called from
+// several threads at the same time. A bound in bytes needs batches with a function bytes_of(batch), which the library's
+// batches have.
 template <BatchLoader L>
 class Prefetching {
  public:

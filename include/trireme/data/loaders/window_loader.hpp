@@ -14,7 +14,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Reads one row for each start: `length` tokens, and as targets the tokens one place further on.
+// Reads one row for each start. A row has `length` tokens, and as targets the tokens one place further on.
 TokenBatch read_windows(const TokenDataset& dataset, std::span<const std::int64_t> starts, std::int64_t length);
 
 struct WindowLoaderOptions {
@@ -23,7 +23,8 @@ struct WindowLoaderOptions {
   WindowOrder order = WindowOrder::random;
 };
 
-// Reads this rank's micro-batches of every step: windows of a text. It has no state: steps can be loaded in any order.
+// Reads this rank's micro-batches of every step, which are windows of a text. The loader has no state: steps can be loaded in
+// any order.
 class WindowLoader {
  public:
   // Throws Error if ranks or micro-batches can't share a batch equally, for a text that is too short, and for

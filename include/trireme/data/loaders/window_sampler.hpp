@@ -9,7 +9,7 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 enum class WindowOrder : std::uint8_t {
-  random,     // each window starts at a random token, independently of the others
+  random,     // each window starts at a random token, independently of other windows
   shuffled,   // windows without overlap, each once per epoch, in a new order every epoch
   continued,  // row b of a batch continues row b of the previous batch; each row has its own part of the tokens
 };
@@ -18,14 +18,16 @@ enum class WindowOrder : std::uint8_t {
 // so the order does not depend on the number of ranks or on resuming.
 class WindowSampler {
  public:
-  // A window takes length + 1 tokens: the last one is only a target. batch_size (over all ranks) is for WindowOrder::continued.
+  // A window takes length + 1 tokens: the last token is only a target. batch_size (over all ranks) is for
+  // WindowOrder::continued.
   WindowSampler(std::int64_t num_tokens, std::int64_t length, WindowOrder order, std::uint64_t seed,
                 std::int64_t batch_size = 1);
 
   std::int64_t start(std::int64_t sample) const;
-  // Whether a model may keep its state from the previous step: false where a row starts, and for all orders but `continued`.
+  // Whether a model may keep its state from the previous step. False at the start of a row, and for all orders but
+  // `continued`.
   bool continues(std::int64_t sample) const;
-  // How many windows fit without overlap: with every order, an epoch reads about as many tokens as there are.
+  // How many windows fit without overlap. With every order, an epoch reads about as many tokens as there are.
   std::int64_t samples_per_epoch() const noexcept {
     return order_ == WindowOrder::random ? (num_tokens_ - 1) / length_ : num_windows_;
   }

@@ -13,8 +13,8 @@ namespace data {
 
 struct CutOptions {
   std::int64_t shard_tokens = 50'000'000;                    // see TokenShardWriter
-  std::optional<std::uint64_t> shuffle_seed = std::nullopt;  // documents in a random order; nothing: as they are
-  int workers = 0;                                           // threads that read documents; 0: all of this rank
+  std::optional<std::uint64_t> shuffle_seed = std::nullopt;  // documents in a random order; nothing: in their own order
+  int workers = 0;                                           // threads that read documents; 0: all threads of this rank
 };
 
 struct CutReport {
@@ -45,9 +45,9 @@ struct SplitShardsReport {
 };
 
 // Writes each document to PREFIX-training-00000.safetensors and so on, or to PREFIX-held-out-00000.safetensors and so on, as
-// cut_shards() does. The side of a document depends only on its tokens and the seed, so the same documents in other shards are
-// split alike, and equal documents lie on the same side. After a kill the same call reads all documents once, to know their
-// sides, and makes only the missing shards. Throws Error{invalid_argument} for a fraction that leaves a side empty.
+// cut_shards() does. The side of a document depends only on its tokens and the seed. So the same documents in other shards are
+// split in the same way, and equal documents lie on the same side. After a kill the same call reads all documents once, to know
+// their sides, and makes only the missing shards. Throws Error{invalid_argument} for a fraction that leaves a side empty.
 SplitShardsReport split_shards(const TokenShards& documents, const Location& prefix, const SplitShardsOptions& options = {},
                                const Collectives* ranks = nullptr);
 

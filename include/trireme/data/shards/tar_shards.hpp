@@ -52,8 +52,8 @@ struct TarOptions {
 // Local shards are mapped, and a sample's bytes are not copied; from other shards at() reads a sample with one request. Several
 // threads may call at().
 //
-// Throws Error{corrupt_file} with the shard and the offset for damaged archives, a sample with two files of one extension,
-// names that lead outside of the archive (../x, /x), sparse files, and compressed archives.
+// Throws Error{corrupt_file} with the shard and the offset for damaged archives, two files of one sample with the same
+// extension, names that lead outside of the archive (../x, /x), sparse files, and compressed archives.
 class TarShards {
  public:
   explicit TarShards(std::vector<Location> shards, const TarOptions& options = {});

@@ -35,7 +35,7 @@ class TokenShardWriter {
   void add(std::span<const std::int32_t> document, std::int32_t source = 0);
   bool has_room(std::int64_t tokens) const noexcept;  // false: a document of this many tokens would begin another shard
 
-  // Writes the documents that were added since the last shard, if there are any. `more`: further metadata of this shard.
+  // Writes the documents that were added after the last shard, if there are any. `more`: further metadata of this shard.
   void end_shard(const SafetensorsMetadata& more = {});
 
   std::int64_t num_shards() const noexcept { return num_shards_; }  // that are written

@@ -16,8 +16,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Documents as tokens, in safetensors files that need not fit memory. trireme-data tokenize writes them, and any program can
-// write them:
+// Documents as tokens, in safetensors files that need not fit into memory. trireme-data tokenize writes them, and any program
+// can write them:
 //
 //   safetensors.numpy.save_file(
 //       {"tokens": tokens,              # [n] uint16 or uint32: the documents, one after the other
@@ -66,9 +66,9 @@ class TokenShards {
   // metadata; write_token_shard() writes this entry.
   void check_vocabulary(std::int64_t size) const;
 
-  // Checks more than opening does: all ends, that no document is empty, that no token is above `largest` (if given), and that
-  // the largest token and the digest equal those in the metadata, if write_token_shard() wrote them. Throws Error{corrupt_file}
-  // for the first fault, with the file and the document's place in it.
+  // Checks more than opening does: that all ends are right, that no document is empty, and that no token is above `largest`
+  // (if given). If write_token_shard() wrote the largest token and the digest into the metadata, compares both with the
+  // content. Throws Error{corrupt_file} for the first fault, with the file and the document's place in it.
   void verify(std::optional<std::int64_t> largest = std::nullopt) const;
 
  private:
@@ -87,9 +87,9 @@ class TokenShards {
 };
 
 // Writes documents as a shard; the tokens are uint16 if `largest_token`, the tokenizer's largest token, allows it. The
-// documents lie one after the other in `tokens`; `ends` has the end of each. `sources` may be empty. The metadata get the
-// format, the largest token and a digest of the content. An existing file is replaced only when the new one is complete on the
-// disk. Throws Error for empty documents, ends that do not match the tokens, and tokens outside of [0, largest_token].
+// documents lie one after the other in `tokens`; `ends` has the end of each document. `sources` may be empty. The metadata get
+// the format, the largest token and a digest of the content. An existing file is replaced only when the new file is complete
+// on the disk. Throws Error for empty documents, ends that do not match the tokens, and tokens outside of [0, largest_token].
 void write_token_shard(const Location& file, std::span<const std::int32_t> tokens, std::span<const std::int64_t> ends,
                        std::span<const std::int32_t> sources, std::int32_t largest_token, SafetensorsMetadata metadata = {});
 

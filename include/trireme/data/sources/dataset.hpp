@@ -28,7 +28,7 @@ concept ItemDataset = requires(const D& dataset) {
   dataset.at(dataset.size());
 };
 
-// A dataset that makes a whole batch at once, by collate(indices, first_sample), for example Table and TokenWindows.
+// A dataset that makes a whole batch in one call of collate(indices, first_sample), for example Table and TokenWindows.
 template <typename D>
 concept CollatingDataset = requires(const D& dataset, std::span<const std::int64_t> indices) {
   { dataset.size() } -> std::integral;

@@ -35,12 +35,12 @@ struct LoaderOptions {
   Order order = Order::shuffled;
   LastBatch last = LastBatch::filled;
   int workers = 1;  // threads that call the dataset's at() concurrently; 0: all threads of this rank
-  // For a dataset that joins several (Joined): samples come from its parts in proportion to these weights, and a part that is
-  // used up begins its next epoch. The steps must ascend from 0. Empty: each item once per epoch.
+  // For a dataset that joins several datasets (Joined): samples come from its parts in proportion to these weights, and a part
+  // that is used up begins its next epoch. The steps must ascend from 0. Empty: each item once per epoch.
   //   {.mixture = {{0, {0.7, 0.3}}, {10'000, {0.5, 0.5}}}}
   std::vector<MixtureWeights> mixture = {};
-  // Shuffled items are read in blocks of this many neighbours, and the items of `blocks_at_once` blocks are shuffled together,
-  // so that files are read mostly in order. 0: the dataset's neighbours(); 1: any item may follow any other.
+  // Shuffled items are read in blocks of this many neighbours. The items of `blocks_at_once` blocks are shuffled together, so
+  // that files are read mostly in order. 0: the dataset's neighbours(); 1: any item may follow any other.
   std::int64_t block = 0;
   std::int64_t blocks_at_once = 16;
 };
@@ -82,8 +82,10 @@ class DatasetSampler {
   // Throws Error for an empty dataset, if ranks or micro-batches can't share the batch or the last batch equally, and for
   // batches of several sizes without LastBatch::filled.
   DatasetSampler(std::int64_t dataset_size, const LoaderOptions& options);
-  // For joined datasets. Also throws Error for weights that are not one for each part, are negative, are all 0, belong to an
-  // empty part, or are so small that the part would never come, and for steps that do not ascend from 0.
+  // For joined datasets. Also throws Error in these cases:
+  // - The steps do not ascend from 0.
+  // - There is not one weight for each part, or all weights are 0.
+  // - A weight is negative, is for an empty part, or is so small that the part would never come.
   DatasetSampler(std::span<const DatasetPart> parts, const LoaderOptions& options);
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }

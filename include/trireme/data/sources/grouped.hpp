@@ -30,7 +30,7 @@ struct ItemGroups {
 //   const data::Grouped by_class(table, table.labels());
 //   const data::Loader rows(by_class, {.batch = run.batch(), .mixture = {{0, by_class.equal_weights()}}});
 //
-// Every class then comes equally often, since the items of rare classes are repeated more often.
+// Every class then comes equally often, because the items of rare classes are repeated more often.
 template <typename D>
 class Grouped {
  public:

@@ -18,8 +18,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// Joins datasets of one type into one: its items are the items of the parts, one after the other. LoaderOptions::mixture says
-// how often each part comes.
+// Joins datasets of one type into one dataset. Its items are the items of the parts, one after the other.
+// LoaderOptions::mixture says how often each part comes.
 //
 //   const data::Joined rows({data::PackedRows(books), data::PackedRows(web)});
 //   const data::Loader loader(rows, {.batch = run.batch(), .mixture = {{0, {0.3, 0.7}}}});  // 30 % of the samples are books

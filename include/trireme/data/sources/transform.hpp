@@ -37,7 +37,7 @@ TransformReport transform(const Collectives& ranks, std::int64_t items, const st
 
 // Calls f once for each item of a dataset, and writes the texts or bytes that f returns, one after the other, to
 // PREFIX-00000.jsonl and so on. The ranks share the files. Each file exists as a whole or not at all, and is the same for any
-// number of ranks. A start after one that was killed makes the missing files. Items for which f returns "" are left out.
+// number of ranks. If a start is killed, the next start makes the missing files. Items for which f returns "" are left out.
 // Collective.
 //
 //   data::transform(world, table, "clean/rows", [](const Row& row) { return to_json(row) + "\n"; });

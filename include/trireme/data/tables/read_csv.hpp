@@ -17,7 +17,7 @@ enum class MissingValues : std::uint8_t {
   rows_dropped,    // leaves out rows with a missing value
 };
 
-// Columns have the names in the header. Without a header they are called "0", "1", ...
+// Columns have the names in the header. Without a header the columns are called "0", "1", ...
 struct CsvOptions {
   std::string label = {};                    // the column with the classes: texts or whole numbers
   std::string target = {};                   // or, without a label, the column with the numbers to predict
@@ -37,18 +37,19 @@ struct CsvOptions {
 //   const data::Table flowers = data::read_csv("iris.csv", {.label = "class"});
 //   const data::Table houses = data::read_csv("houses.csv", {.target = "price", .categories = {"street"}, .ignored = {"id"}});
 //
-// All columns except the label, the target and the ignored ones are features, in the order of the file. Features are numbers;
-// only columns named in `categories` may hold text, so that a typing error does not become hundreds of features. A category
-// column is one-hot encoded and named as by pandas.get_dummies: "street" becomes "street_gravel" and "street_paved", sorted by
-// value. If another column already has this name, a number is added: "street_paved_2". Table::columns() returns the columns and
-// their categories.
+// All columns except the label, the target and the ignored columns are features, in the order of the file. Features are
+// numbers; only columns named in `categories` may hold text, so that a typing error does not become hundreds of features. A
+// category column is one-hot encoded and named as by pandas.get_dummies: "street" becomes "street_gravel" and "street_paved",
+// sorted by value. If another column already has this name, a number is added: "street_paved_2". Table::columns() returns the
+// columns and their categories.
 //
 // Classes are numbered from 0, sorted by name, or by value if all are whole numbers (all digits are compared, however many).
 // Table::class_names() returns their names. Features are rounded to float; standardization uses the unrounded values. Blanks
 // around values and empty lines are skipped. A quoted value may hold separators, line ends and doubled quotes.
 //
-// Throws Error{corrupt_file} with path, line and column for a value that can't be read, and for a compressed or binary file;
-// Error{invalid_argument} for a column that does not exist. Reading takes up to five times the memory of the features as float.
+// Throws Error{corrupt_file} with path, line and column for a value that can't be read, and for a compressed or binary file.
+// Throws Error{invalid_argument} for a column that does not exist. Reading takes up to five times the memory of the features
+// as float.
 Table read_csv(const Location& path, const CsvOptions& options = {});
 
 // Reads a second file with the same columns. Classes and categories get the same numbers as in the first table, `like`; a class

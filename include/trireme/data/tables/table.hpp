@@ -20,7 +20,7 @@ struct TableColumn {
   bool operator==(const TableColumn&) const = default;
 };
 
-// The data that a Table is constructed from.
+// The data from which a Table is constructed.
 struct TableContent {
   std::vector<std::string> feature_names = {};
   std::vector<float> features = {};       // [rows, features]
@@ -40,8 +40,8 @@ struct Standardization {
 struct SplitOptions {
   double test = 0.2;         // fraction of the rows in the test table, in (0, 1)
   std::uint64_t seed = 1;    // of the shuffled order
-  bool shuffle = true;       // false: keeps the order, the last rows are the test rows; for time series
-  bool stratify = false;     // the same fraction of each class, at least one row of it in either table
+  bool shuffle = true;       // false: keeps the order, and the last rows are the test rows; for time series
+  bool stratify = false;     // both tables get the same fraction of each class, and at least one row of it
   bool standardize = false;  // both tables are standardized by the mean and std of the training rows
 };
 struct TableSplit;
@@ -80,8 +80,9 @@ class Table {
   // Splits the rows into two tables, shuffled by the seed or in their order (.shuffle = false).
   TableSplit split(const SplitOptions& options = {}) const;
 
-  // As scikit-learn's StandardScaler: standardization() is fit(), standardized() is transform(). The standard deviation divides
-  // by the number of rows (ddof = 0). Both are computed in double from the values before they were rounded to float.
+  // As scikit-learn's StandardScaler: standardization() is fit(), standardized() is transform(). The standard deviation
+  // divides by the number of rows (ddof = 0). Both functions compute in double, from the values before they were rounded to
+  // float.
   //
   //   const auto standardization = training.standardization();
   //   const auto later = data::read_csv("later.csv").standardized(standardization);

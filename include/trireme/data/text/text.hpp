@@ -11,8 +11,8 @@ namespace data {
 
 // Reads a text file, or all regular files in a folder and its subfolders, sorted by path and joined by newlines. Skips hidden
 // files and folders (names that begin with a dot) and follows links. Throws Error{io} for a broken link and for a link to a
-// folder that it lies in, and Error{invalid_argument} with the path for a file that is not text: compressed, an image, or with
-// a zero byte.
+// folder that contains the link. Throws Error{invalid_argument} with the path for a file that is not text: compressed, an
+// image, or with a zero byte.
 std::string read_text(const Location& path);
 
 // A text that identifies the content: size and digest. For files see content_at() in files/file_content.hpp.

@@ -35,7 +35,7 @@ class TokenDataset {
   // The largest token; 0 if there are no tokens. Reads all tokens; for a large file the result is cached, see number_of_file().
   std::int64_t largest() const;
 
-  // The mapped file (an empty path if there is none), and the place of this dataset's first token in it.
+  // The mapped file (an empty path if there is none), and the place of this dataset's first token in the file.
   const Location& file() const noexcept { return file_; }
   std::int64_t first() const noexcept { return first_; }
   DType dtype() const noexcept { return dtype_; }
@@ -62,7 +62,7 @@ struct TrainingSplit {
 TrainingSplit split(const TokenDataset& dataset, double validation_fraction);
 
 // A text that identifies the content: the number of tokens and a digest; for a mapped file, content_at() of the file and the
-// part of it.
+// part of the file that this dataset is.
 std::string content_of(const TokenDataset& tokens);
 
 }  // namespace data

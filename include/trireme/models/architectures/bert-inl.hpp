@@ -110,7 +110,7 @@ Bert<P, D>::Classifier::Classifier(const nn::Module<P, D>& parent, const BertOpt
       classifier(*this, "classifier", detail::dense_options(options, options.classes)),
       dropout(options.classifier_dropout.value_or(options.dropout)) {}
 
-// All ranks of a tensor axis compute the classifier alike, for all samples.
+// Every rank of a tensor axis computes the whole classifier, for all samples.
 template <typename P, typename D>
 Variable<typename P::Compute, D> Bert<P, D>::Classifier::forward(const nn::Residual<P, D>& x, const Batch& batch) const {
   Variable<T, D> states = cast<T>(x.settled().stream);

@@ -99,7 +99,7 @@ class Bert : public nn::Staged<P, D, data::BasicTextBatch<D>, nn::Residual<P, D>
 
   BertOptions options_;
   Backbone bert_;
-  std::optional<MaskedHead> masked_head_;  // this one or the classifier
+  std::optional<MaskedHead> masked_head_;  // either the head or the classifier is set
   std::optional<Classifier> classifier_;
 };
 

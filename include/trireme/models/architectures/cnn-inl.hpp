@@ -21,7 +21,7 @@ inline CnnOptions checked(const CnnOptions& options) {
   return options;
 }
 
-// Makes an optional in place, since layers are registered in the order of forward and can't be moved.
+// Makes the layer inside the optional, because layers can't be moved and are registered in the order of the forward pass.
 template <typename P, typename D>
 std::optional<nn::BatchNorm2d<P, D>> batch_norm_after(const nn::Module<P, D>& parent, std::string_view name,
                                                       const CnnOptions& options, std::int64_t channels) {
@@ -52,7 +52,7 @@ Cnn<P, D>::Cnn(const CnnOptions& options, const ModelContext& context)
             shape);
     return cast<T>(Variable<M, D>(batch.images));
   };
-  // Costs are numbers of multiplications; a linear layer has as many as its matrix has elements.
+  // Costs are numbers of multiplications; for a linear layer, this is the number of elements of its matrix.
   const auto convolution = [this](const nn::Conv2d<P, D>& conv, const std::optional<nn::BatchNorm2d<P, D>>& norm,
                                   std::int64_t pixels) {
     const auto forward = [&conv, &norm](const Variable<T, D>& x) {

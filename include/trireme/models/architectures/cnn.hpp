@@ -24,8 +24,8 @@ struct CnnOptions {
 };
 
 // A small classifier of images: two blocks of 3x3 convolution, batch norm, ReLU and 2x2 max pooling, then two linear layers.
-// Names and shapes are as in torch.nn; fc1 reads channels before pixels, as torch flattens. The list of layers is the two
-// convolutions, each with the layers up to its pooling, and the two linear layers.
+// Names and shapes are as in torch.nn; fc1 reads channels before pixels, as torch flattens. The list has four layers: each
+// convolution with the layers up to its pooling, and each linear layer.
 template <typename P, typename D = Cpu>
 class Cnn : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>, Variable<typename P::Compute, D>> {
  public:
@@ -38,7 +38,7 @@ class Cnn : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>
   // images [batch, height, width, channels] -> [batch, classes]
   Variable<T, D> logits(const Tensor<M, D>& images) const { return this->forward({.images = images, .labels = {}}); }
 
-  // labels [batch], soft_labels [batch, classes] where the batch has them: see classification_loss().
+  // labels [batch], and soft_labels [batch, classes] if the batch has them, see classification_loss().
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const;
   Loss<M, D> loss(const Tensor<M, D>& images, const Tensor<std::int32_t, D>& labels) const {
     return nn::loss_of(*this, {.images = images, .labels = labels});

@@ -7,10 +7,10 @@
 #include "trireme/nn/norm/normalization.hpp"
 #include "trireme/nn/staged/staged.hpp"
 
-// Generative adversarial networks (Goodfellow et al. 2014, arXiv 1406.2661): a generator makes images [batch, height, width,
-// channels] in [-1, 1] from latent vectors [batch, latent]; a discriminator gives each image a logit [batch, 1], above 0 if it
-// takes the image as real. The two are separate models, each with a store of its own. Names and shapes of weights are as in
-// torch.nn.
+// Generative adversarial networks (Goodfellow et al. 2014, arXiv 1406.2661). A generator makes images [batch, height, width,
+// channels] in [-1, 1] from latent vectors [batch, latent]. A discriminator gives each image a logit [batch, 1], which is
+// above 0 if it takes the image as real. The two are separate models, each with a store of its own. Names and shapes of
+// weights are as in torch.nn.
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
@@ -67,8 +67,8 @@ struct DcGanOptions {
 };
 
 // A DCGAN (Radford, Metz, Chintala 2015, arXiv 1511.06434) of two levels. The generator has three transposed convolutions,
-// which return a quarter, a half and the whole of the image's height and width. Batch norm and ReLU are between them, tanh is
-// at the end.
+// which return a quarter, a half and the whole of the image's height and width. Batch norm and ReLU are between the
+// convolutions, and tanh is at the end.
 template <typename P, typename D = Cpu>
 class DcGenerator : public nn::Staged<P, D, Tensor<typename P::Master, D>, Variable<typename P::Compute, D>> {
  public:
@@ -88,7 +88,7 @@ class DcGenerator : public nn::Staged<P, D, Tensor<typename P::Master, D>, Varia
   nn::ConvTranspose2d<P, D> ct3_;
 };
 
-// Two convolutions with stride 2, leaky ReLU after each, batch norm after the second one; then a linear layer.
+// Two convolutions with stride 2, leaky ReLU after each, batch norm after the second convolution; then a linear layer.
 template <typename P, typename D = Cpu>
 class DcDiscriminator : public nn::Staged<P, D, Variable<typename P::Compute, D>, Variable<typename P::Compute, D>> {
  public:
@@ -106,7 +106,7 @@ class DcDiscriminator : public nn::Staged<P, D, Variable<typename P::Compute, D>
   nn::Linear<P, D> fc_;
 };
 
-// Mean binary cross-entropy of logits when all images are real, or none is.
+// Mean binary cross-entropy of logits when all images are real, or when all are fake.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> adversarial_loss(const Variable<T, D>& logits, bool real) {
   using A = Accumulate<T>;

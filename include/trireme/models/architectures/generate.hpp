@@ -18,11 +18,12 @@
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
-// Names are as in generate() of transformers; a temperature of 0 is do_sample = False there.
+// Names are as in generate() of Hugging Face transformers, where do_sample = False has the effect of a temperature of 0.
 struct GenerateOptions {
   std::int64_t count = 256;  // tokens to add, at most
   double temperature = 1;    // 0 takes the most likely token
-  std::int64_t top_k = 0;    // above 0: draws only from the top_k most likely tokens, and tokens as likely as the last of these
+  // Above 0: draws only from the top_k most likely tokens, and from tokens that are as likely as the last of these.
+  std::int64_t top_k = 0;
   // Below 1: draws only from the most likely tokens that together have this probability (Holtzman et al. 2020, arXiv
   // 1904.09751), after temperature and top_k.
   double top_p = 1;
@@ -30,8 +31,8 @@ struct GenerateOptions {
   std::uint64_t seed = 0;
   // Number of the first prompt; a text's random numbers depend on the seed, the number of its prompt and the step.
   std::uint64_t first_row = 0;
-  // For Gpt, GptNeoX and Llama: the model sees at most this many tokens, the last ones; 0: the model's `block`. When a text is
-  // longer, the whole context is read again for each token, which is much slower.
+  // For Gpt, GptNeoX and Llama: the number of tokens, counted from the end of a text, that the model sees at most; 0: the
+  // model's `block`. When a text is longer, the whole context is read again for each token, which is much slower.
   std::int64_t context = 0;
   // Called with the index of a prompt and its new token, as soon as the token is drawn.
   std::function<void(std::size_t row, std::int32_t token)> on_token = {};
@@ -94,9 +95,9 @@ TokenText generate(F&& next_logits, TokenText prompt, const GenerateOptions& opt
 }
 
 // For the library's language models. A GPT or Llama keeps the keys and values of the tokens that it has read
-// (nn::KeyValueCache), so that a step costs one pass over the weights, for any length of text and any number of prompts. The
-// prompts of a batch may differ in length; each gets the text that it would get without the others. A prompt has at most
-// `block` tokens. All ranks of a divided model must call it; all get the same texts.
+// (nn::KeyValueCache). So a step costs one pass over the weights, for any length of text and any number of prompts. The
+// prompts of a batch may differ in length; each prompt gets the text that it would get alone. A prompt has at most `block`
+// tokens. All ranks of a divided model must call generate(), and all get the same texts.
 template <typename P, typename D>
 TRIREME_EXPORT std::vector<TokenText> generate(const Gpt<P, D>& model, std::span<const TokenText> prompts,
                                                const GenerateOptions& options);

@@ -45,7 +45,7 @@ class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>
     return this->forward({.tokens = tokens, .targets = {}});
   }
 
-  // targets [batch, time]; targets of ops::ignored_target are ignored.
+  // targets [batch, time]; targets equal to ops::ignored_target are ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return lm_head_.loss(logits, batch.targets); }
   Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const {
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});

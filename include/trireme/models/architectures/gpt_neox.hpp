@@ -25,14 +25,15 @@ struct GptNeoXOptions {
   bool parallel_residual = true;  // attention and MLP read the same stream; otherwise the MLP reads the stream after attention
   bool attention_bias = true;
   bool tied = false;                    // the output layer's weight is the token embedding
-  double unused_attention_dropout = 0;  // attention_dropout of folders; not used either
-  double unused_hidden_dropout = 0;     // hidden_dropout of folders; this model has no dropout, not even in training
+  double unused_attention_dropout = 0;  // attention_dropout of folders; this model has no dropout
+  double unused_hidden_dropout = 0;     // hidden_dropout of folders; not used either, not even in training
   double weight_deviation = 0.02;       // standard deviation of initial weights
 };
 
-// Causal self-attention with rotary positions in a part of each head (Black et al. 2022, arXiv 2204.06745). [batch, time,
-// width] -> the same shape; in a sequence-parallel model both are this rank's rows [rows, width]. query_key_value [heads * 3 *
-// size, width] holds query, key and value of each head, one head after the other. The ranks of a tensor axis divide the heads.
+// Causal self-attention with rotary positions in a part of each head (Black et al. 2022, arXiv 2204.06745). Input and result
+// have the shape [batch, time, width]; in a sequence-parallel model they are this rank's rows [rows, width]. query_key_value
+// [heads * 3 * size, width] holds query, key and value of each head, one head after the other. The ranks of a tensor axis
+// divide the heads.
 template <typename P, typename D = Cpu>
 class GptNeoXAttention : public nn::Module<P, D> {
  public:
@@ -92,7 +93,7 @@ class GptNeoX : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P
     return this->forward({.tokens = tokens, .targets = {}});
   }
 
-  // targets [batch, time]; targets of ops::ignored_target are ignored.
+  // targets [batch, time]; targets equal to ops::ignored_target are ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return embed_out_.loss(logits, batch.targets); }
   Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const {
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});

@@ -36,8 +36,9 @@ struct LlamaOptions {
   bool query_key_norm = false;
   std::int64_t window = 0;          // above 0: a token sees only keys that are fewer places away
   std::vector<bool> windowed = {};  // for each layer, whether it uses `window`; empty: all do
-  // If experts.count is above 0, experts replace the MLP in all blocks. They use the model's width and initializer, and its
-  // number of hidden features unless experts.hidden is given. The factors of their losses apply to the means over layers.
+  // If experts.count is above 0, experts replace the MLP in all blocks. The experts use the model's width and initializer, and
+  // the model's number of hidden features unless experts.hidden is given. The factors of the experts' losses apply to the
+  // means over layers.
   nn::MixtureOfExpertsOptions experts = {};
   double unused_auxiliary_loss = 0.001;  // router_aux_loss_coef of folders, kept if experts.auxiliary_loss is 0
   double unused_attention_dropout = 0;   // attention_dropout of folders; attention has no dropout here, not even in training
@@ -73,7 +74,7 @@ class LlamaBlock : public nn::Module<P, D> {
         post_attention_layernorm.add_and_normalize(stream, self_attn.forward(normalized, batch.time(), batch.document_starts));
     return {.stream = middle, .pending = feed_forward(middle_normalized, batch)};
   }
-  // For new tokens of a cache's sequences.
+  // Continues the sequences of a cache by new tokens.
   nn::Residual<P, D> forward(const nn::Residual<P, D>& x, const nn::LayerCache<typename P::Compute, D>& cache) const {
     const auto [stream, normalized] = nn::settle(input_layernorm, x);
     const auto [middle, middle_normalized] =
@@ -114,7 +115,7 @@ class Llama : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, 
     return this->forward({.tokens = tokens, .targets = {}});
   }
 
-  // targets [batch, time]; targets of ops::ignored_target are ignored.
+  // targets [batch, time]; targets equal to ops::ignored_target are ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return lm_head_.loss(logits, batch.targets); }
   Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const {
     return nn::loss_of(*this, {.tokens = tokens, .targets = targets});

@@ -37,7 +37,7 @@ class LstmLm : public nn::Staged<P, D, data::BasicTokenBatch<D>> {
   // pass an empty `state`.
   Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens, State& state) const;
 
-  // targets of ops::ignored_target are ignored.
+  // Targets equal to ops::ignored_target are ignored.
   Loss<T, D> loss(const Variable<T, D>& logits, const Batch& batch) const;
 
  private:

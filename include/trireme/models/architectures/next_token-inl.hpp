@@ -20,7 +20,7 @@ void copy(const Tensor<T, D>& from, const Tensor<T, D>& to) {
   device::copy_bytes(D{}, to.data(), D{}, from.data(), from.span().size_bytes());
 }
 
-// Tokens [batch, time], padded with sequences until a sequence-parallel axis can divide their rows.
+// Pads tokens [batch, time] with further sequences until a sequence-parallel axis can divide their rows.
 template <typename D>
 Tensor<std::int32_t, D> divisible(const Tensor<std::int32_t, D>& tokens, std::int64_t width, const Collectives& axis) {
   std::int64_t batch = tokens.dim(0);
@@ -30,7 +30,7 @@ Tensor<std::int32_t, D> divisible(const Tensor<std::int32_t, D>& tokens, std::in
   return padded;
 }
 
-// Logits of these rows of states: [rows, vocabulary].
+// Returns the logits of `rows` of `states`: [rows, vocabulary].
 template <typename P, typename D>
 Tensor<typename P::Compute, D> logits_of_rows(const nn::TokenLogits<P, D>& head, Tensor<typename P::Compute, D> states,
                                               const std::vector<std::int64_t>& rows) {
@@ -55,8 +55,8 @@ Tensor<typename P::Compute, D> logits_of_rows(const nn::TokenLogits<P, D>& head,
   return all;
 }
 
-// Logits [rows, vocabulary] of these rows of x, the input of the model's last layer (norm and head). x is set only on the ranks
-// that hold the last layer; all ranks of a divided model get the same logits.
+// Returns the logits [rows, vocabulary] of `rows` of x, the input of the model's last layer (norm and head). x is set only on
+// the ranks that hold the last layer; all ranks of a divided model get the same logits.
 template <typename Staged, typename Norm, typename P, typename D>
 Tensor<typename P::Compute, D> logits_on_all(const Staged& model, const Norm& norm, const nn::TokenLogits<P, D>& head,
                                              const std::optional<nn::Residual<P, D>>& x,
@@ -75,7 +75,7 @@ Tensor<typename P::Compute, D> logits_on_all(const Staged& model, const Norm& no
 }
 
 // Takes tokens [batch, time] and returns the logits of the position after the last token: [batch, vocabulary]. All ranks of a
-// divided model call it.
+// divided model call next_token_logits().
 template <typename Staged, typename Norm, typename P, typename D>
 Tensor<typename P::Compute, D> next_token_logits(const Staged& model, const Norm& norm, const nn::TokenLogits<P, D>& head,
                                                  const Tensor<std::int32_t, D>& tokens) {
@@ -86,7 +86,7 @@ Tensor<typename P::Compute, D> next_token_logits(const Staged& model, const Norm
   return logits_on_all(model, norm, head, model.before_last_layer({.tokens = read, .targets = {}}), last);
 }
 
-// New tokens of all parts, one after the other; in a sequence-parallel model padded until the ranks can divide them.
+// New tokens of all parts, one after the other; in a sequence-parallel model they are padded until the ranks can divide them.
 template <typename D>
 struct ReadTokens {
   Tensor<std::int32_t, D> tokens;     // [1, rows]

@@ -160,7 +160,7 @@ ResNet<P, D>::ResNet(const ResNetOptions& options, const ModelContext& context)
     return fc_.forward(reshape(adaptive_avg_pool2d(x, 1), {x.shape()[0], x.shape()[3]}));
   };
   this->layers(this->layer({conv1_, bn1_}, stem).costs(detail::multiplications(detail::stem(options), 1)), blocks_,
-               this->layer({fc_}, head).costs(0));  // negligible: it reads one pixel of each image
+               this->layer({fc_}, head).costs(0));  // negligible: the head reads one pixel of each image
 }
 
 template <typename P, typename D>

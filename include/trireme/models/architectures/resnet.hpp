@@ -17,7 +17,7 @@ namespace models {
 struct ResNetOptions {
   enum class Block : std::uint8_t {
     basic,       // 3x3, 3x3
-    bottleneck,  // 1x1, 3x3 with the stride (as torchvision), 1x1 to four times the width
+    bottleneck,  // 1x1, 3x3 with the stride (as in torchvision), 1x1 to four times the width
   };
   enum class Stem : std::uint8_t {
     cifar,     // 3x3
@@ -30,13 +30,14 @@ struct ResNetOptions {
   std::int64_t channels = 3;                               // of an image
   std::int64_t classes = 10;
 
-  // The layers of torchvision's networks of these names, with the stem and the classes of CIFAR-10 unless changed.
+  // The options of torchvision's networks of these names. Unless changed, the stem and the classes are those for CIFAR-10.
   static ResNetOptions resnet18() { return {}; }
   static ResNetOptions resnet50() { return {.block = Block::bottleneck, .blocks = {3, 4, 6, 3}}; }
 };
 
 // A residual network (He et al. 2015, arXiv 1512.03385). Names and shapes of weights are as in torchvision. The list of layers
-// is the stem, the blocks, and pooling with the linear layer; stages are cut by the multiplications of the convolutions.
+// is the stem, the blocks, and pooling with the linear layer. The multiplications of the convolutions decide how the layers
+// are divided into stages.
 template <typename P, typename D = Cpu>
 class ResNet : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>, Variable<typename P::Compute, D>> {
  public:
@@ -50,7 +51,7 @@ class ResNet : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Mast
   // images [batch, height, width, channels] -> [batch, classes]
   Variable<T, D> logits(const Tensor<M, D>& images) const { return this->forward({.images = images, .labels = {}}); }
 
-  // labels [batch], soft_labels [batch, classes] where the batch has them: see classification_loss().
+  // labels [batch], and soft_labels [batch, classes] if the batch has them, see classification_loss().
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const;
   Loss<M, D> loss(const Tensor<M, D>& images, const Tensor<std::int32_t, D>& labels) const {
     return nn::loss_of(*this, {.images = images, .labels = labels});

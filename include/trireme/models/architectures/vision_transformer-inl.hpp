@@ -26,8 +26,8 @@ inline VisionTransformerOptions checked(const VisionTransformerOptions& options)
   return options;
 }
 
-// transformers truncates at -2 and 2; timm does this too, except for the class token and patches. These bounds are a hundred
-// standard deviations away, so this code does not truncate.
+// Hugging Face transformers truncates initial values at -2 and 2; timm does this too, except for the class token and patches.
+// These bounds are a hundred standard deviations away, so this code does not truncate.
 inline Initializer first_weights(const VisionTransformerOptions& options) {
   return Initializer::normal(0, options.weight_deviation);
 }
@@ -129,7 +129,7 @@ VisionTransformer<P, D>::VisionTransformer(const VisionTransformerOptions& optio
       classifier_(*this, options_.distilled ? "cls_classifier" : "classifier", detail::head_options(options_)) {
   require(!context.lora, "a VisionTransformer has no LoRA yet: Llama, Gpt, GptNeoX and models of your own have");
   const auto embed = [this](const Batch& batch) { return nn::Residual<P, D>{vit_.embeddings.forward(batch.images)}; };
-  // All ranks of a tensor axis compute the heads alike.
+  // Every rank of a tensor axis computes the whole heads.
   const auto head = [](const nn::Linear<P, D>& classifier, const Variable<T, D>& tokens, std::int64_t number) {
     const auto token = reshape(narrow(tokens, 1, number, 1), {tokens.shape()[0], tokens.shape()[2]});
     return linear(token, classifier.weight.variable(), classifier.bias.master());

@@ -20,14 +20,14 @@ struct VisionTransformerOptions {
   std::int64_t width = 768;
   std::int64_t hidden = 3072;     // features of a block's MLP
   std::int64_t image_size = 224;  // pixels of an image's height, and of its width
-  std::int64_t patch_size = 16;   // likewise; divides image_size
+  std::int64_t patch_size = 16;   // pixels of a patch's height, and of its width; divides image_size
   std::int64_t channels = 3;
   std::int64_t classes = 1000;
   ops::Activation activation = ops::Activation::gelu_erf;
   double epsilon = 1e-6;                 // of the norms
   double dropout = 0;                    // of the embedding and of the outputs of attention and MLP
   double attention_dropout = 0;          // of attention weights, see nn::MultiheadAttentionOptions
-  bool distilled = false;                // as in DeiT, a second token has its own head; logits are the mean of both
+  bool distilled = false;                // as in DeiT, a second token has its own head; both heads' logits are averaged
   std::vector<std::string> labels = {};  // the names of the classes, or none
   double weight_deviation = 0.02;        // standard deviation of initial weights
 
@@ -40,9 +40,9 @@ struct VisionTransformerOptions {
 
 // A Vision Transformer (Dosovitskiy et al. 2020, arXiv 2010.11929), or with `distilled` a DeiT (Touvron et al. 2020, arXiv
 // 2012.12877). Names are those of Hugging Face's ViTForImageClassification, but the blocks have torch.nn's names. Initial
-// values are those of transformers. On a tensor axis the ranks divide heads and hidden features. The list of layers is the
-// embedding of patches, the blocks, and the norm with the head; without ModelContext::layer_costs the blocks are divided evenly
-// over the stages.
+// values are those of Hugging Face transformers. On a tensor axis the ranks divide heads and hidden features. The list of
+// layers is the embedding of patches, the blocks, and the norm with the head; without ModelContext::layer_costs the blocks are
+// divided evenly over the stages.
 template <typename P, typename D = Cpu>
 class VisionTransformer : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>, nn::Residual<P, D>> {
  public:
@@ -57,7 +57,7 @@ class VisionTransformer : public nn::Staged<P, D, data::BasicImageBatch<D, typen
   // images [batch, image_size, image_size, channels] -> [batch, classes]
   Variable<T, D> logits(const Tensor<M, D>& images) const { return this->forward({.images = images, .labels = {}}); }
 
-  // labels [batch], soft_labels [batch, classes] where the batch has them: see classification_loss().
+  // labels [batch], and soft_labels [batch, classes] if the batch has them, see classification_loss().
   Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const;
   Loss<M, D> loss(const Tensor<M, D>& images, const Tensor<std::int32_t, D>& labels) const {
     return nn::loss_of(*this, {.images = images, .labels = labels});

@@ -9,7 +9,8 @@
 #include "trireme/files/location.hpp"
 
 // Folders of LoRA adapters as Hugging Face's PEFT writes and reads them, with adapter_config.json and
-// adapter_model.safetensors. The functions work for Llama, Gpt and GptNeoX, since their layers have the names of transformers.
+// adapter_model.safetensors. The functions work for Llama, Gpt and GptNeoX, because their layers have the names of Hugging
+// Face transformers.
 //
 //   ModelContext context;
 //   context.lora = LoraOptions{.rank = 8, .alpha = 16, .targets = {"q_proj", "v_proj"}};
@@ -17,7 +18,7 @@
 //   models::load_pretrained(model, "Llama-3.2-1B");
 //   ...
 //   models::save_adapter(model, "adapter", {.base_model = "Llama-3.2-1B"});
-//   models::save_pretrained(model, "tuned");  // the merged weights, as a model of transformers
+//   models::save_pretrained(model, "tuned");  // the merged weights, as a model of Hugging Face transformers
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
@@ -35,7 +36,7 @@ struct SaveAdapterOptions {
   std::string task_type = "CAUSAL_LM";
 };
 
-// All ranks of a divided model call it; the first one writes. Creates the folder if it does not exist.
+// All ranks of a divided model call save_adapter(); the first rank writes. Creates the folder if it does not exist.
 void save_adapter(Model& model, const Location& folder, const SaveAdapterOptions& options = {});
 
 }  // namespace models

@@ -8,8 +8,8 @@
 #include "trireme/models/architectures/gpt.hpp"
 #include "trireme/models/folders/load_pretrained.hpp"
 
-// Exchanges weights with Hugging Face's GPT2LMHeadModel. Files have its names, and its Conv1D layout [in, out] for the weights
-// of c_attn, c_proj and c_fc.
+// Exchanges weights with Hugging Face's GPT2LMHeadModel. Files have the names of GPT2LMHeadModel, and the layout [in, out] of
+// its Conv1D for the weights of c_attn, c_proj and c_fc.
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
@@ -25,7 +25,7 @@ GptOptions gpt2_options(const Location& path);
 nn::LoadedWeights load_pretrained(Model& model, const GptOptions& options, const Location& path,
                                   const nn::LoadOptions& load = {});
 
-// Writes one file that transformers reads: float32, metadata {"format": "pt"}. save_pretrained() writes a folder.
+// Writes one file that Hugging Face transformers reads: float32, metadata {"format": "pt"}. save_pretrained() writes a folder.
 void save_gpt2(Model& model, const Location& path);
 template <typename P, typename D>
 void save_gpt2(const Gpt<P, D>& model, const Location& path) {

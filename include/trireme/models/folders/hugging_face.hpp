@@ -17,7 +17,7 @@
 #include "trireme/models/folders/load_pretrained.hpp"
 #include "trireme/nn/weights/weights.hpp"
 
-// Folders of a model as Hugging Face's transformers writes and reads them, with config.json, and the weights in
+// Folders of a model as Hugging Face transformers writes and reads them. A folder has a config.json, and the weights in
 // model.safetensors or in the shards that model.safetensors.index.json names.
 //
 //   models::Llama<Float32> model(models::llama_options("Llama-3.2-1B"));
@@ -52,12 +52,12 @@ LlamaOptions llama_options(const Location& path);
 // distillation token.
 VisionTransformerOptions vit_options(const Location& path);
 
-// How images are normalised for the model in a folder, from its preprocessor_config.json; empty if there is no such file. A
+// Reads from a folder's preprocessor_config.json how images are normalised for the model; empty if there is no such file. A
 // file that does not divide pixels by 255 is an Error.
 std::optional<data::Normalization> image_normalization(const Location& folder);
 
-// How images are resized before the centre of the model's `image_size` x `image_size` pixels is cut out, from
-// preprocessor_config.json. A crop to another size or an unsupported way to resize is an Error. Without the file, images are
+// Reads from preprocessor_config.json how images are resized. Then the centre of `image_size` x `image_size` pixels, the
+// model's size, is cut out. A crop to another size or an unsupported way to resize is an Error. Without the file, images are
 // resized to the model's size by bilinear interpolation.
 data::Resizing image_resizing(const Location& folder, std::int64_t image_size);
 
@@ -80,13 +80,13 @@ nn::LoadedWeights load_pretrained(Model& model, const GptNeoXOptions& options, c
 
 struct SavePretrainedOptions {
   DType dtype = DType::float32;  // of the weights in the file: also bfloat16 or float16; too large a value is an Error
-  // The folder that the model came from. Its tokenizer or image processor files and its numbers of special tokens are copied,
-  // if it has any. Empty: none.
+  // The folder that the model came from. Its tokenizer or image processor files, and its token numbers such as bos_token_id,
+  // are copied if the folder has any. Empty: none.
   Location from = {};
   // A folder, or a file in it, with the tokenizer to copy. Not given: the tokenizer of `from`; an empty Location: none.
   std::optional<Location> tokenizer = {};
   // Content of chat_template.jinja, as tokenizers::ChatTemplate::jinja() returns it. Empty: the template in the tokenizer's
-  // folder, if it has one.
+  // folder, if the folder has a template.
   std::string chat_template = {};
   // For a vision transformer: the normalisation of its images, for preprocessor_config.json if `from` has no such file.
   std::optional<data::Normalization> normalization = {};
@@ -94,9 +94,9 @@ struct SavePretrainedOptions {
   bool weights = true;
 };
 
-// Writes config.json and model.safetensors, which transformers (4 and 5) loads strictly. A feature that no model of
-// transformers has is an Error. All ranks of a divided model call it; the first one writes. Creates the folder if it does not
-// exist.
+// Writes config.json and model.safetensors, which Hugging Face transformers 4 and 5 load strictly. A feature that no model of
+// Hugging Face transformers has is an Error. All ranks of a divided model call save_pretrained(); the first rank writes.
+// Creates the folder if it does not exist.
 void save_pretrained(Model& model, const LlamaOptions& options, const Location& folder, const SavePretrainedOptions& save = {});
 void save_pretrained(Model& model, const VisionTransformerOptions& options, const Location& folder,
                      const SavePretrainedOptions& save = {});

@@ -29,10 +29,10 @@ struct MultiheadAttentionOptions {
   std::optional<Initializer> weight_initializer = {};  // not given: as nn::Linear; if given, biases are 0
 };
 
-// Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself or to another sequence. [batch, time,
-// embed_dim] -> the same shape; in a sequence-parallel model both are this rank's rows [rows, embed_dim]. The ranks of a tensor
-// axis divide the heads and the heads of keys and values. in_proj_weight [embed_dim + 2 * kv_heads * embed_dim / num_heads,
-// embed_dim] and in_proj_bias hold the projections of queries, keys and values, and have the names of
+// Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself or to another sequence. Input and
+// result have the shape [batch, time, embed_dim]; in a sequence-parallel model they are this rank's rows [rows, embed_dim].
+// The ranks of a tensor axis divide the heads and the heads of keys and values. in_proj_weight [embed_dim + 2 * kv_heads *
+// embed_dim / num_heads, embed_dim] and in_proj_bias hold the projections of queries, keys and values, and have the names of
 // torch.nn.MultiheadAttention.
 template <typename P, typename D = Cpu>
 class MultiheadAttention : public Module<P, D> {
@@ -94,8 +94,8 @@ class MultiheadAttention : public Module<P, D> {
 
   // Attention of queries from x [batch, queries, embed_dim] to keys and values from `memory` [batch, keys, embed_dim]. This is
   // cross-attention or, with memory = x, self-attention with a mask or a bias. With padding masks, causal masks and a causal
-  // window it is as fast as forward(x). Other masks, and any dropout, are computed by masked_attention(). A window extends to
-  // both sides, or only back if causal. Not for sequence-parallel models.
+  // window, attend() is as fast as forward(x). Other masks, and any dropout, are computed by masked_attention(). A window
+  // extends to both sides of a query, or only backwards if attention is causal. Not for sequence-parallel models.
   Variable<T, D> attend(const Variable<T, D>& x, const Variable<T, D>& memory, const AttentionMask<T, D>& mask = {}) const {
     return this->named([&] {
       this->require_all_rows("attention with a mask or a memory");

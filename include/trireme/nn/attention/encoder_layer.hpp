@@ -29,7 +29,7 @@ struct TransformerEncoderLayerOptions {
 
 // Bidirectional self-attention and an MLP (Vaswani et al. 2017, arXiv 1706.03762), with the parameters of
 // torch.nn.TransformerEncoderLayer. forward() takes and returns a residual stream [batch, time, d_model]; in a
-// sequence-parallel model both are this rank's rows [rows, d_model]. The ranks of a tensor axis divide the heads and the
+// sequence-parallel model the stream is this rank's rows [rows, d_model]. The ranks of a tensor axis divide the heads and the
 // features of the MLP.
 template <typename P, typename D = Cpu>
 class TransformerEncoderLayer : public Module<P, D> {

@@ -36,7 +36,7 @@ class KeyValueCache {
   void clear(std::int64_t sequence) { lengths_[place_of(sequence)] = 0; }
 
   // The following functions are for models. rows_of() returns where new tokens go. It throws Error{invalid_argument} if a part
-  // is empty, two parts have the same sequence, or the tokens do not fit.
+  // is empty, if two parts have the same sequence, or if the tokens do not fit.
   std::vector<ops::CachedRows> rows_of(std::span<const NewTokens> parts) const {
     std::vector<ops::CachedRows> rows;
     for (const NewTokens& part : parts) {
@@ -80,7 +80,7 @@ class KeyValueCache {
   std::vector<Tensor<T, D>> layers_;
 };
 
-// Tells attention that its rows are new tokens, and where they go in the cache.
+// Tells an attention layer that its rows are new tokens, and where the tokens go in the cache.
 template <typename T, typename D>
 struct LayerCache {
   KeyValueCache<T, D>* cache = nullptr;

@@ -30,9 +30,9 @@ struct RotaryAttentionOptions {
 };
 
 // Causal self-attention with rotary positions (Su et al. 2021, arXiv 2104.09864) and grouped heads of keys and values (Ainslie
-// et al. 2023, arXiv 2305.13245), as in Llama. [batch, time, width] -> the same shape; in a sequence-parallel model both are
-// this rank's rows [rows, width]. qkv_proj [(heads + 2 * kv_heads) * head_size, width] projects to queries, keys and values, in
-// this order. The ranks of a tensor axis divide the heads and the heads of keys and values.
+// et al. 2023, arXiv 2305.13245), as in Llama. Input and result have the shape [batch, time, width]; in a sequence-parallel
+// model they are this rank's rows [rows, width]. qkv_proj [(heads + 2 * kv_heads) * head_size, width] projects to queries,
+// keys and values, in this order. The ranks of a tensor axis divide the heads and the heads of keys and values.
 template <typename P, typename D = Cpu>
 class RotaryAttention : public Module<P, D> {
  public:
@@ -80,7 +80,7 @@ class RotaryAttention : public Module<P, D> {
     });
   }
 
-  // For new tokens of a cache's sequences: [1, rows, width] -> the same shape. Call it without a tape.
+  // Continues the sequences of a cache by new tokens: [1, rows, width] -> the same shape. Call it without a tape.
   Variable<T, D> forward(const Variable<T, D>& x, const LayerCache<T, D>& cache) const {
     const std::int64_t ranks = this->sequence_parallel() ? this->tensor_axis()->size() : 1;
     return o_proj.forward(

@@ -24,8 +24,9 @@ struct TransformerOptions {
   Float8Scaling fp8 = Float8Scaling::none;  // of the linear layers
 };
 
-// Causal multi-head self-attention; names as in GPT-2. [batch, time, width] -> the same shape; in a sequence-parallel model
-// both are this rank's rows, [batch * time / ranks, width]. The ranks of a tensor axis divide the heads.
+// Causal multi-head self-attention, with the names of GPT-2. Input and result have the shape [batch, time, width]; in a
+// sequence-parallel model they are this rank's rows [batch * time / ranks, width]. The ranks of a tensor axis divide the
+// heads.
 template <typename P, typename D = Cpu>
 class CausalSelfAttention : public Module<P, D> {
  public:
@@ -76,7 +77,7 @@ class CausalSelfAttention : public Module<P, D> {
     });
   }
 
-  // For new tokens of a cache's sequences: [1, rows, width] -> the same shape. Call it without a tape.
+  // Continues the sequences of a cache by new tokens: [1, rows, width] -> the same shape. Call it without a tape.
   Variable<T, D> forward(const Variable<T, D>& x, const LayerCache<T, D>& cache) const {
     return c_proj.forward(cache.attend(c_attn.forward(x).value(), {.heads = heads_, .kv_heads = heads_}));
   }
@@ -149,7 +150,7 @@ class TransformerMlp : public Module<P, D> {
 };
 
 // A pre-norm block (Radford et al. 2019, GPT-2), which takes and returns a residual stream [batch, time, width]; in a
-// sequence-parallel model both are this rank's rows [rows, width]. `time`: length of a sequence. forward(x, batch) takes
+// sequence-parallel model the stream is this rank's rows [rows, width]. `time`: length of a sequence. forward(x, batch) takes
 // `time`, and document_starts if there are any, from the batch.
 template <typename P, typename D = Cpu>
 class TransformerBlock : public Module<P, D> {
@@ -167,7 +168,7 @@ class TransformerBlock : public Module<P, D> {
     const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, time, document_starts));
     return {.stream = middle, .pending = mlp.forward(middle_normalized)};
   }
-  // For new tokens of a cache's sequences.
+  // Continues the sequences of a cache by new tokens.
   Residual<P, D> forward(const Residual<P, D>& x, const LayerCache<typename P::Compute, D>& cache) const {
     const auto [stream, normalized] = settle(ln_1, x);
     const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, cache));

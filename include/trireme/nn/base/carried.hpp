@@ -18,7 +18,7 @@ namespace nn {
 template <typename Batch>
 concept BatchOfRows = requires(const Batch& batch) {
   { batch.rows() } -> std::convertible_to<std::int64_t>;
-  { batch.first_row } -> std::convertible_to<std::int64_t>;  // its place in the whole batch of the step
+  { batch.first_row } -> std::convertible_to<std::int64_t>;  // the place of row 0 in the whole batch of the step
   { batch.continues } -> std::convertible_to<bool>;
 };
 
@@ -26,14 +26,15 @@ concept BatchOfRows = requires(const Batch& batch) {
 //
 //   Carried memory{*this, "memory", {width}};
 //   ...
-//   const Tensor<float> before = memory.of(batch);  // [rows, width]; zeros where !batch.continues
+//   const Tensor<float> before = memory.of(batch);  // [rows, width]; zeros if !batch.continues
 //   memory.keep(batch, after.value());
 //
-// The values have no gradient: backpropagation through time is truncated at the beginning of a step. In a step of DataParallel,
-// of() returns the values at the end of the previous step, even if a row is computed several times. Checkpoints save the
-// values; a step that is aborted or skipped restores them. Each rank holds its own rows, given by ModelContext::rows. Outside
-// of steps of DataParallel, and in evaluation, separate values are carried, for any rows; checkpoints do not save these values.
-// A StepGraph on a GPU can't use this class, since the graph records only once whether rows continue.
+// The values have no gradient: backpropagation through time is truncated at the beginning of a step. In a step of
+// DataParallel, of() returns the values at the end of the previous step, even if a row is computed several times. Checkpoints
+// save the values; a step that is aborted or skipped restores them. Each rank holds the values of its own rows, given by
+// ModelContext::rows. Outside of steps of DataParallel, and in evaluation, separate values are carried, for any rows;
+// checkpoints do not save these values. A StepGraph on a GPU can't use this class, because the graph records only once whether
+// rows continue.
 template <typename P, typename D = Cpu>
 class Carried : public Module<P, D> {
  public:
@@ -60,12 +61,13 @@ class Carried : public Module<P, D> {
       return Tensor<T, D>::zeros(rows_of(batch.rows()));
     }
     const Tensor<T, D> place = place_of(batch, values_.kept_value());
-    // Zeros the kept values, so that a skipped step restores zeros too: the rows start again.
+    // These rows start again, so the kept values become zero in place. Then a skipped step, which restores the kept values,
+    // also restores zeros.
     if (!batch.continues) plane_device<D>().zero(place.data(), place.span().size_bytes());
     return place.clone();
   }
 
-  // Keeps values for the next step. values: [rows, ...], or as many elements in this order.
+  // Keeps values for the next step. values: [rows, ...], or as many elements in the same order.
   template <BatchOfRows Batch>
   void keep(const Batch& batch, const Tensor<T, D>& values) const {
     const Tensor<T, D> rows = values.reshape(rows_of(batch.rows()));
@@ -123,7 +125,7 @@ class Carried : public Module<P, D> {
 
   Shape of_row_;
   Buffer<T, D> values_;
-  mutable std::map<std::int64_t, Tensor<T, D>> aside_;  // by their first row
+  mutable std::map<std::int64_t, Tensor<T, D>> aside_;  // the key is the first row
 };
 
 }  // namespace nn

@@ -48,11 +48,11 @@ struct PackedFlow {
   std::vector<FlowPart> parts = {};
 };
 
-// Functions that take the gradients of a packed flow: give[i] takes the gradient of the i-th part that has one.
+// Functions that take the gradients of a packed flow: give[i] takes the gradient of the i-th part that has a gradient.
 using GiveGradients = std::vector<std::function<void(const FlowPart&)>>;
 
-// Allocates tensors of this layout, not initialised, in the order of PackedFlow::parts. Throws Error{rank_mismatch} if the
-// numbers are not a valid layout.
+// Allocates tensors of this layout in the order of PackedFlow::parts, without initialising them. Throws Error{rank_mismatch}
+// if the numbers are not a valid layout.
 std::vector<FlowPart> allocate_parts(const std::vector<std::int64_t>& layout,
                                      const std::shared_ptr<device::MemoryResource>& memory);
 
@@ -201,8 +201,8 @@ Flow settled(const Flow& flow) {
   }
 }
 
-// With `give`, parts with a gradient on the current tape are marked, and `give` gets one function for each of them. Without
-// `give`, all parts are constants.
+// With `give`, parts with a gradient on the current tape are marked, and `give` gets one function for each of these parts.
+// Without `give`, all parts are constants.
 template <typename Flow>
 PackedFlow pack(Flow flow, GiveGradients* give = nullptr) {
   PackedFlow packed;
@@ -211,7 +211,7 @@ PackedFlow pack(Flow flow, GiveGradients* give = nullptr) {
 }
 
 // With `gradients`, the current tape's backward pass writes the gradients of the parts marked with_gradient to this vector, in
-// order. Keep the vector in place until then. The entry of a part that got no gradient has no memory.
+// order. The vector must stay in place until the backward pass ends. The entry of a part that got no gradient has no memory.
 template <typename Flow>
 Flow unpack(const PackedFlow& packed, std::vector<FlowPart>* gradients = nullptr) {
   Flow flow{};

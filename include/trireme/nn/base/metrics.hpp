@@ -13,17 +13,17 @@
 #include "trireme/core/mean.hpp"
 #include "trireme/ops/loss/ignored_target.hpp"
 
-// Metrics of a model's quality. Each rank accumulates them over its batches; then they are reduced over the ranks.
+// Metrics of a model's quality. Each rank accumulates metrics over its batches; then the metrics are reduced over the ranks.
 //
 //   Mean right;
 //   for (const auto& batch : batches) right += accuracy(net.forward(batch.images), batch.labels);
 //   all_reduce(world, right);
 //   log(Severity::info, "accuracy {:.2f} %", 100 * right.value());
 //
-// Logits are [..., classes], labels [...], one for each row of logits. T: float, double, bfloat16, float16; tensors on a GPU
-// are copied to the host. A row predicts the class of its largest logit, the first one of equal logits. A row with a NaN
-// predicts no class and counts as wrong. Rows with the label ops::ignored_target (-100, data::no_label) don't count. Another
-// label outside [0, classes) is an error, and then nothing is counted.
+// Logits are [..., classes]; labels are [...], one label for each row of logits. T: float, double, bfloat16, float16; tensors
+// on a GPU are copied to the host. A row predicts the class of its largest logit, or of the first of several largest logits. A
+// row with a NaN predicts no class and counts as wrong. Rows with the label ops::ignored_target (-100, data::no_label) don't
+// count. Another label outside [0, classes) is an error, and then nothing is counted.
 namespace trireme TRIREME_EXPORT {
 
 namespace detail {
@@ -62,7 +62,7 @@ Mean accuracy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& label
   return accuracy(logits.value(), labels);
 }
 
-// The mean over a loss's targets; for a GPU the host waits.
+// The mean over a loss's targets. For a loss on a GPU the host waits.
 template <typename T, typename D>
 Mean mean_of(const Loss<T, D>& loss) {
   return {.sum = static_cast<double>(loss.sum.value().item()), .weight = loss.target_weight.item()};
@@ -71,7 +71,7 @@ Mean mean_of(const Loss<T, D>& loss) {
 // exp(mean cross-entropy). loss: the sum of mean_of(loss) over all batches and ranks.
 double perplexity(const Mean& loss);
 
-// The mean is over all elements. The target has the shape of x, and is float for an x of half type, as in mse_loss.
+// The mean is over all elements. The target has the shape of x, and is float if x is bfloat16 or float16, as in mse_loss.
 template <typename T, typename D>
 Mean mean_squared_error(const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target) {
   return detail::mean_squared_error_on_host(detail::on_host(x), detail::on_host(target));
@@ -83,8 +83,8 @@ Mean mean_squared_error(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>&
 
 // Counts how many rows of each label predict each class. Precision, recall and F1 are those of scikit-learn's
 // precision_recall_fscore_support(labels, predicted, labels=range(classes), zero_division=0). Intersection over union is as in
-// scikit-learn's jaccard_score(). A quotient with denominator 0 is 0, and macro averages are over all classes, including those
-// that never occur.
+// scikit-learn's jaccard_score(). A quotient with denominator 0 is 0, and macro averages are over all classes, including
+// classes that never occur.
 //
 //   ConfusionMatrix matrix(10);
 //   for (const auto& batch : batches) matrix.add(net.forward(batch.images), batch.labels);
@@ -92,7 +92,7 @@ Mean mean_squared_error(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>&
 //   const double f1 = matrix.macro_f1();
 class ConfusionMatrix {
  public:
-  // Rows with the label `ignore_index` don't count either; it may be one of the classes.
+  // Rows with the label `ignore_index` don't count either; `ignore_index` may be one of the classes.
   explicit ConfusionMatrix(int classes, std::int32_t ignore_index = ops::ignored_target);
 
   template <typename T, typename D>
@@ -111,10 +111,10 @@ class ConfusionMatrix {
   std::int64_t without_prediction(int label) const;  // rows of this label with a NaN
 
   Mean accuracy() const;
-  double precision(int of_class) const;  // share of the rows predicting this class that have it as label
+  double precision(int of_class) const;  // of the rows that predict this class, the share with this label
   double recall(int of_class) const;     // share of the rows with this label that predict the class
   double f1(int of_class) const;         // harmonic mean of precision and recall
-  double iou(int of_class) const;        // rows that both predict it and have it as label / rows that do either
+  double iou(int of_class) const;        // rows with this label and prediction / rows with this label or prediction
   double macro_precision() const;
   double macro_recall() const;
   double macro_f1() const;
@@ -125,7 +125,7 @@ class ConfusionMatrix {
  private:
   template <typename T>
   void add_on_host(const Tensor<T>& logits, const Tensor<std::int32_t>& labels);
-  std::int64_t predicted(int of_class) const;  // rows that predict it
+  std::int64_t predicted(int of_class) const;  // rows that predict this class
   void require_class(int number) const;
   std::size_t place_of(int label, int predicted) const;
   double macro(double (ConfusionMatrix::*of)(int) const) const;
@@ -135,8 +135,9 @@ class ConfusionMatrix {
   std::vector<std::int64_t> counts_;  // [classes, classes + 1]; the last column: no prediction
 };
 
-// Sums the counts of all ranks; every rank gets the result. All ranks call it, and only once for the same counts.
-void all_reduce(const Collectives& ranks, std::span<Mean> means);  // the same number on each rank
+// Sums the counts of all ranks; every rank gets the result. All ranks must call all_reduce(), and only once for the same
+// counts.
+void all_reduce(const Collectives& ranks, std::span<Mean> means);  // as many means on each rank
 void all_reduce(const Collectives& ranks, Mean& mean);
 void all_reduce(const Collectives& ranks, ConfusionMatrix& matrix);
 

@@ -45,8 +45,9 @@ struct WriteUsingModuleModuleInTheClassOfThisPart {};
 // ::Linear there for a layer of your own with the same name. In a class template, write typename Module<P, D>::Linear or
 // nn::Linear<P, D>.
 //
-// Several threads may evaluate one model at once, by forward passes without a Tape in evaluation mode, if the model lies on one
-// rank. Anything that changes the model (initialize, loading, a step, train, eval, writes to values) needs exclusive access.
+// Several threads may evaluate one model at the same time, by forward passes without a Tape in evaluation mode, if the model
+// lies on one rank. Anything that changes the model (initialize, loading, a step, train, eval, writes to values) needs
+// exclusive access.
 template <typename P, typename D = Cpu>
 class Module {
  public:
@@ -103,8 +104,8 @@ class Module {
   Module(const Module& parent, std::string_view name) : model_(parent.model_), name_(parent.dotted(name)) {}
   Module(const Module& other) : model_(other.model_) {
     static_assert(std::is_void_v<P>,
-                  "a module can't be copied or moved, since it refers to parameters of its model: take it by reference, and "
-                  "keep several of one type in an nn::ModuleList");
+                  "a module can't be copied or moved, because it refers to parameters of its model: take it by reference, and "
+                  "keep several modules of one type in an nn::ModuleList");
   }
   Module& operator=(const Module&) = delete;
   template <typename Parent>
@@ -113,7 +114,7 @@ class Module {
   = delete;
 
   const std::string& name() const { return name_; }  // empty for the root
-  Model& model() const { return *model_; }           // the model that this is a part of
+  Model& model() const { return *model_; }           // the model of which this module is a part
   FlatStore& store() const { return model_->store(); }
   const ModelContext& context() const { return model_->context(); }
 
@@ -154,7 +155,7 @@ class Module {
     if (context().lora) parameter.freeze();
     return parameter;
   }
-  // A parameter that stays trainable under LoRA, which freezes all others.
+  // A parameter that stays trainable under LoRA, which freezes all other parameters.
   Parameter<T, D, M> add_adapter(std::string_view name, const Placement& placement, const Initializer& initializer) {
     return Parameter<T, D, M>(model_, store().add(dotted(name), placement, initializer));
   }
@@ -168,8 +169,8 @@ class Module {
     return parameter;
   }
 
-  // Runs the body of a layer's forward(). Errors of arguments get the layer's name in front: "encoder.layers.1.linear2: linear:
-  // x ...".
+  // Runs the body of a layer's forward(). Errors about arguments get the layer's name in front: "encoder.layers.1.linear2:
+  // linear: x ...".
   template <typename Work>
   decltype(auto) named(const Work& work) const {
     try {
@@ -179,7 +180,7 @@ class Module {
     }
   }
 
-  // For layers that need all rows: every rank of a tensor axis computes such a layer alike. Throws in a sequence-parallel
+  // For layers that need all rows, and that every rank of a tensor axis computes completely. Throws in a sequence-parallel
   // model.
   void require_all_rows(std::string_view layer) const {
     require(!sequence_parallel(),

@@ -9,8 +9,8 @@ namespace trireme TRIREME_EXPORT {
 namespace nn {
 namespace detail {
 
-// Call it in the handler of `error`. Rethrows it; an error about an argument gets the layer's name in front, unless it already
-// names the layer or one within it.
+// Rethrows `error`; call it in the error's handler. An error about an argument gets the layer's name in front, unless the
+// error already names the layer or a layer within it.
 [[noreturn]] void rethrow_from(const std::string& layer, const Error& error);
 
 }  // namespace detail

@@ -34,7 +34,7 @@ class Sequential : public Module<P, D> {
 
   Sequential(const Module<P, D>& parent, std::string_view name) : Module<P, D>(parent, name) {}
 
-  // Constructs L(*this, its number, arguments...). The reference is valid as long as this object.
+  // Constructs L(*this, its number, arguments...). The reference is valid as long as this object exists.
   template <typename L, typename... Arguments>
   const L& add(const Arguments&... arguments) {
     const auto module = std::make_shared<const L>(*this, std::to_string(layers_.size()), arguments...);

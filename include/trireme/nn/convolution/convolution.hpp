@@ -51,7 +51,7 @@ struct TransposedConvolutionOptions {
 using ConvTranspose1dOptions = TransposedConvolutionOptions<std::int64_t>;
 using ConvTranspose2dOptions = TransposedConvolutionOptions<ops::Extent2d>;
 
-// Base of these layers. It holds their parameters and the arguments of their operation.
+// The base class of these layers. It holds a layer's parameters and the arguments of its operation.
 template <typename P, typename D, typename Arguments>
 class Convolution : public Module<P, D> {
  public:

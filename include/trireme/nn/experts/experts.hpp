@@ -32,8 +32,8 @@ struct MixtureOfExpertsOptions {
   double capacity_factor = 0;
   double auxiliary_loss = 0;       // factor of the loss that balances experts
   double z_loss = 0;               // factor of the loss that keeps the router's logits small
-  std::int64_t shared_hidden = 0;  // above 0: hidden features of one more MLP, which computes all tokens
-  bool shared_gate = false;        // multiplies this MLP's result by sigmoid(x shared_expert_gate^T), as in Qwen2-MoE
+  std::int64_t shared_hidden = 0;  // above 0: hidden features of a further MLP, which computes all tokens
+  bool shared_gate = false;        // multiplies the further MLP's result by sigmoid(x shared_expert_gate^T), as in Qwen2-MoE
   std::optional<Initializer> weight_initializer = {};
 };
 
@@ -133,10 +133,10 @@ class Experts : public Module<P, D> {
 
 // A router sends each token to the top_k experts of highest probability; the result is the sum of these experts' outputs,
 // weighted by the probabilities (Shazeer et al. 2017, arXiv 1701.06538; Jiang et al. 2024, arXiv 2401.04088). The router
-// computes in the master type. Only for the CPU. Names are those of Mixtral and Qwen2-MoE in transformers.
+// computes in the master type. Only for the CPU. Names are those of Mixtral and Qwen2-MoE in Hugging Face transformers.
 //
-// With a tape, forward() adds two losses to the loss of the step (add_loss()). Each is a mean over sequences, weighted by their
-// numbers of targets:
+// With a tape, forward() adds two losses to the loss of the step (add_loss()). Each loss is a mean over sequences, weighted by
+// the sequences' numbers of targets:
 // - count * sum over experts of (share of tokens that chose the expert) * (the expert's mean probability), over one sequence,
 //   so that this loss does not depend on ranks or micro-batches (Fedus et al. 2021, arXiv 2101.03961);
 // - the mean square of the logits' log-sum-exp (Zoph et al. 2022, arXiv 2202.08906).
@@ -171,10 +171,10 @@ class MixtureOfExperts : public Module<P, D> {
                                              .weight_initializer = options.weight_initializer});
   }
 
-  // x [batch, time, width], or this rank's rows of x -> the same shape. targets [batch, time], may be undefined: in the added
-  // losses, a sequence is weighted by its number of targets that are not ignored. document_starts [batch, time]: where each
-  // token's document starts in its sequence; if given, the added losses take documents as sequences, while the capacity still
-  // counts per `time` tokens.
+  // x [batch, time, width], or this rank's rows of x -> the same shape. targets [batch, time] may be undefined. In the added
+  // losses, the weight of a sequence is its number of targets that are not ignored. document_starts [batch, time] may be
+  // undefined too; it says where each token's document starts in its sequence. If document_starts is given, the added losses
+  // count each document as a sequence, but the capacity is still for `time` tokens.
   Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time, const Tensor<std::int32_t, D>& targets = {},
                          const Tensor<std::int32_t, D>& document_starts = {}) const {
     return this->named([&] {

@@ -12,7 +12,7 @@ namespace trireme TRIREME_EXPORT {
 namespace nn {
 
 struct PReluOptions {
-  std::int64_t channels = 1;  // 1: one slope for all
+  std::int64_t channels = 1;  // 1: one slope for all channels
   double slope = 0.25;        // initial value
 };
 
@@ -96,8 +96,8 @@ class GatedMlp : public Module<P, D> {
   Gate gate_;
 };
 
-// Stochastic depth, see drop_path(); the random numbers are named after this module. Apply it to a branch before it is added to
-// a residual stream. In evaluation, or without a tape, it returns x.
+// Stochastic depth, see drop_path(); the random numbers are named after this module. Apply this module to a branch before the
+// branch is added to a residual stream. In evaluation, or without a tape, forward() returns x.
 template <typename P, typename D = Cpu>
 class DropPath : public Module<P, D> {
  public:

@@ -28,8 +28,8 @@ struct LinearOptions {
   std::int64_t out = 0;
   bool bias = true;
   TensorSplit split = TensorSplit::none;
-  // Products of 8-bit operands (float8_linear); requires MixedBfloat16 and a layer that is not split. Without a tape, a number
-  // of rows that is not a multiple of 16, as when generating text, is multiplied in bfloat16.
+  // Products of 8-bit operands (float8_linear); requires MixedBfloat16 and a layer that is not split. Without a tape, products
+  // with a number of rows that is not a multiple of 16, for example when a model generates text, are computed in bfloat16.
   Float8Scaling fp8 = Float8Scaling::none;
   int fp8_amax_history = 16;  // number of calls that delayed scaling looks back
   // Sizes of the parts of the outputs, e.g. queries, keys, values; a column split divides each part.
@@ -163,7 +163,7 @@ class Linear : public Module<P, D> {
 
   TensorSplit split_;
   Float8Scaling fp8_;
-  std::shared_ptr<LoraAdapter<P, D>> adapter_;  // shared, not unique: a copied layer then gives Module's error message
+  std::shared_ptr<LoraAdapter<P, D>> adapter_;  // a shared_ptr, so that copying a layer gives Module's error message
   Buffer<M, D> amaxes_of_x_;                    // these three buffers: only with delayed scaling
   Buffer<M, D> amaxes_of_weight_;
   Buffer<M, D> amaxes_of_dy_;
@@ -174,7 +174,8 @@ struct LayerNormOptions {
   double epsilon = 1e-5;
 };
 
-// Layer norm over the last dim; weight and bias [width]. In mixed precision it normalises float and returns the compute type.
+// Layer norm over the last dim; weight and bias [width]. In mixed precision the input is float and the result has the compute
+// type.
 template <typename P, typename D = Cpu>
 class LayerNorm : public Module<P, D> {
  public:
@@ -219,7 +220,7 @@ struct RmsNormOptions {
   double epsilon = 1e-6;
 };
 
-// RMS norm over the last dim; weight [width]. In mixed precision it normalises float and returns the compute type.
+// RMS norm over the last dim; weight [width]. In mixed precision the input is float and the result has the compute type.
 template <typename P, typename D = Cpu>
 class RmsNorm : public Module<P, D> {
  public:
@@ -253,7 +254,7 @@ struct EmbeddingOptions {
   std::int64_t width = 0;
   Initializer initializer = Initializer::normal(0, 1);  // as torch.nn.Embedding
   // A row that starts as zeros and gets no gradient; negative numbers count from the end. As in torch, loaded weights may have
-  // other values there.
+  // other values in this row.
   std::optional<std::int32_t> padding_idx = {};
   bool split = false;  // the ranks of a tensor axis divide the rows; not together with padding_idx
 };
@@ -305,9 +306,10 @@ class Embedding : public Module<P, D> {
 };
 
 // Dropout whose random numbers are named after this module: the same elements are dropped on any number of ranks, and a second
-// call in the same micro-batch drops others. The tape needs TapeOptions. Evaluation, or a forward pass without a tape, drops
-// nothing. Dim 0 holds one sample after the other, each with the same number of rows; in a sequence-parallel model x holds this
-// rank's rows. Not for use between a column-parallel and a row-parallel layer, where features are divided.
+// call in the same micro-batch drops other elements. The tape needs TapeOptions. Evaluation, or a forward pass without a tape,
+// drops nothing. Dim 0 holds one sample after the other, each with the same number of rows; in a sequence-parallel model x
+// holds this rank's rows. Not for use between a column-parallel and a row-parallel layer, because there the ranks divide the
+// features.
 template <typename P, typename D = Cpu>
 class Dropout : public Module<P, D> {
  public:

@@ -18,14 +18,14 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// How the ranks of a model's tensor axis divide a linear layer (Shoeybi et al. 2019, arXiv 1909.08053). A column-parallel layer
-// takes an input that all ranks hold and gives each rank a part of the outputs. A row-parallel layer takes a part of the inputs
-// from each rank and gives the sum to all. Without an axis there is no difference.
+// How the ranks of a model's tensor axis divide a linear layer (Shoeybi et al. 2019, arXiv 1909.08053). A column-parallel
+// layer takes an input that all ranks hold and gives each rank a part of the outputs. A row-parallel layer takes a part of the
+// inputs from each rank and gives the sum to all ranks. Without an axis there is no difference.
 enum class TensorSplit : std::uint8_t { none, column, row };
 
 // The properties of a linear layer that its adapter uses.
 struct LoraLayer {
-  // Neighbouring outputs; the ranks of a column-parallel layer divide each such group evenly.
+  // Neighbouring outputs, which the ranks of a column-parallel layer divide evenly.
   struct Outputs {
     std::int64_t count = 0;
     int part = 0;  // outputs of one part share an A

@@ -11,7 +11,8 @@ namespace nn {
 
 namespace detail {
 
-// Positions of all tokens [batch, time], or of this rank's rows if an axis divides them. document_starts as in embed_tokens().
+// Returns the positions of all tokens [batch, time], or of this rank's rows if an axis divides the rows. document_starts is as
+// in embed_tokens().
 template <typename D>
 Tensor<std::int32_t, D> positions_of(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& document_starts,
                                      const Collectives* axis) {
@@ -141,7 +142,7 @@ class TokenLogits : public Module<P, D> {
   requires requires(const Batch& batch) { batch.time(); }
   Variable<T, D> forward(const Variable<T, D>& states, const Batch& batch) const { return forward(states, batch.time()); }
 
-  // Cross-entropy with targets [batch, time]; targets of ops::ignored_target are ignored.
+  // Cross-entropy with targets [batch, time]; targets equal to ops::ignored_target are ignored.
   Loss<M, D> loss(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) const {
     const Collectives* axis = this->tensor_axis();
     if (axis == nullptr) return cross_entropy(logits, targets);
@@ -156,7 +157,7 @@ class TokenLogits : public Module<P, D> {
   Parameter<T, D, M> bias;
 
  private:
-  // The shape of the whole weight. Works before the model is divided into stages.
+  // The shape of the whole weight, also before the model is divided into stages.
   const Shape& shape_of(const Embedding<P, D>& tokens) const {
     return this->store().registered(tokens.weight.number()).placement.shape;
   }

@@ -13,8 +13,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// Resizes images, as torch.nn.Upsample: Upsample up{*this, "up", {.scale = 2}}. It permutes channels before pixels and back,
-// which copies both images.
+// Resizes images, as torch.nn.Upsample does: Upsample up{*this, "up", {.scale = 2}}. forward() moves channels before pixels
+// and back, which copies input and output.
 template <typename P, typename D = Cpu>
 class Upsample : public Module<P, D> {
  public:

@@ -16,8 +16,8 @@ struct BatchNormOptions {
   Initializer weight_initializer = Initializer::constant(1);
 };
 
-// Normalises x [..., channels] over all rows. Training uses the statistics of the micro-batch, of all ranks if DataParallel
-// synchronises them; evaluation uses the running statistics.
+// Normalises x [..., channels] over all rows. Training uses the statistics of the micro-batch, on all ranks together if
+// DataParallel synchronises batch norm; evaluation uses the running statistics.
 template <typename P, typename D = Cpu>
 class BatchNorm2d : public Module<P, D> {
  public:
@@ -40,7 +40,7 @@ class BatchNorm2d : public Module<P, D> {
   Variable<T, D> forward(const Variable<T, D>& x) const {
     return this->named([&] { return batch_norm(x, weight.master(), bias.master(), running(), arguments()); });
   }
-  // The next two return relu(forward(x)) and relu(forward(x) + residual), each in one pass over memory.
+  // The next two functions return relu(forward(x)) and relu(forward(x) + residual), each in one pass over memory.
   Variable<T, D> forward_relu(const Variable<T, D>& x) const {
     return this->named([&] { return batch_norm_relu(x, weight.master(), bias.master(), running(), arguments()); });
   }
@@ -77,8 +77,8 @@ struct GroupNormOptions {
   bool affine = true;
 };
 
-// Normalises x [batch, ..., channels] for each sample over each of `groups` equal parts of the channels. The result does not
-// depend on how a batch is divided.
+// Divides the channels of x [batch, ..., channels] into `groups` equal parts, and normalises each part of each sample. The
+// result does not depend on how a batch is divided.
 template <typename P, typename D = Cpu>
 class GroupNorm : public Module<P, D> {
  public:
@@ -113,8 +113,8 @@ struct InstanceNormOptions {
   bool affine = false;  // weight and bias [channels]
 };
 
-// Normalises x [batch, height, width, channels] for each channel of each sample over its pixels (Ulyanov et al. 2016, arXiv
-// 1607.08022). This is group norm with a group for each channel, as torch.nn.InstanceNorm2d without running statistics.
+// Normalises each channel of each sample of x [batch, height, width, channels] over the channel's pixels (Ulyanov et al. 2016,
+// arXiv 1607.08022). This is group norm with a group for each channel, as torch.nn.InstanceNorm2d without running statistics.
 template <typename P, typename D = Cpu>
 class InstanceNorm2d : public GroupNorm<P, D> {
  public:

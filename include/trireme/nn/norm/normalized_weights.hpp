@@ -13,12 +13,12 @@
 #include "trireme/nn/base/first_values.hpp"
 #include "trireme/nn/base/module.hpp"
 
-// Layers whose weights are computed from parameters by weight_norm() or spectral_norm(). All ranks of a tensor axis compute
-// these layers alike.
+// Layers whose weights are computed from parameters by weight_norm() or spectral_norm(). Every rank of a tensor axis computes
+// the whole layer.
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
-// weight_g * weight_v / |weight_v| for each output (Salimans, Kingma 2016, arXiv 1602.07868), with the names of
+// The weight is weight_g * weight_v / |weight_v| for each output (Salimans, Kingma 2016, arXiv 1602.07868), with the names of
 // torch.nn.utils.weight_norm. weight_g starts as 1 / sqrt(3), which is about the initial |weight_v|.
 template <typename P, typename D = Cpu>
 class WeightNormParameters : public Module<P, D> {
@@ -95,10 +95,10 @@ class WeightNormConv1d : public WeightNormParameters<P, D> {
   Conv1dArguments arguments_;
 };
 
-// weight divided by the largest singular value of the matrix [out, ...] (Miyato et al. 2018, arXiv 1802.05957). One power
-// iteration from weight_u estimates this value. Each forward pass in training keeps the new weight_u, so the estimate improves;
-// evaluation also iterates, but does not keep the result. weight_u starts as ones; torch.nn.utils.spectral_norm draws it at
-// random.
+// Divides the weight by the largest singular value of the matrix [out, ...] (Miyato et al. 2018, arXiv 1802.05957). One power
+// iteration from weight_u estimates this value. Each forward pass in training keeps the new weight_u, so the estimate
+// improves; evaluation also iterates, but does not keep the result. weight_u starts as ones; torch.nn.utils.spectral_norm
+// draws it at random.
 template <typename P, typename D = Cpu>
 class SpectralNormParameters : public Module<P, D> {
  public:

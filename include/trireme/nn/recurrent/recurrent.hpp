@@ -145,7 +145,7 @@ class Recurrent : public Module<P, D> {
 
   void add_carried() {
     require(!options_.bidirectional,
-            "{}: a bidirectional layer can't carry states to the next step, since it also reads backwards: set only one of "
+            "{}: a bidirectional layer can't carry states to the next step, because it also reads backwards: set only one of "
             "bidirectional and carried",
             this->name());
     for (int layer = 0; layer < options_.layers; ++layer) {

@@ -6,7 +6,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn::detail {
 
-// While in scope, the current tape draws the random numbers of this layer.
+// While an InLayer lives, the current tape draws the random numbers of this layer.
 class InLayer {
  public:
   explicit InLayer(const LayerOfList& layer) : tape_(Tape::current()) {

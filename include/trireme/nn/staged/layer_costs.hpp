@@ -17,14 +17,14 @@ namespace detail {
 
 double seconds_of(const std::function<void()>& work, bool on_host);
 
-// Seconds of forward and backward of each layer of an nn::Staged, in one pass.
+// The seconds that the forward and backward passes of each layer of an nn::Staged take, measured in one pass.
 template <typename Net>
 std::vector<double> timed_pass(const Net& model, const typename Net::BatchType& batch) {
   using Flow = typename Net::FlowType;
   using D = typename Net::Device;
   std::vector<double> seconds;
   model.store().begin_step();  // keeps buffers, such as the statistics of batch norm
-  PackedFlow between;          // the output of a layer, the input of the next one
+  PackedFlow between;          // the output of a layer, the input of the next layer
   const auto count = static_cast<std::int64_t>(model.num_layers());
   for (std::int64_t layer = 0; layer < count; ++layer) {
     Tape tape(TapeOptions{});
@@ -52,12 +52,12 @@ std::vector<double> timed_pass(const Net& model, const typename Net::BatchType& 
 
 }  // namespace detail
 
-// Seconds of forward and backward of each layer of an nn::Staged, with the loss, for ModelContext::layer_costs. All stages must
-// lie on this rank. Each number is the minimum of several passes.
+// The seconds that the forward and backward passes of each layer of an nn::Staged take, with the loss, for
+// ModelContext::layer_costs. All stages must lie on this rank. Each number is the minimum of several passes.
 template <typename Net>
 std::vector<double> measured_layer_costs(const Net& model, const typename Net::BatchType& batch) {
-  require(model.context().pipeline == nullptr, "costs of layers are measured where all of them lie on one rank");
-  constexpr int passes = 5;  // the first of which warms up
+  require(model.context().pipeline == nullptr, "costs of layers can be measured only if all layers lie on one rank");
+  constexpr int passes = 5;  // the first pass warms up
   std::vector<double> least(model.num_layers(), std::numeric_limits<double>::infinity());
   for (int pass = 0; pass < passes; ++pass) {
     const std::vector<double> seconds = detail::timed_pass(model, batch);

@@ -52,9 +52,9 @@ struct StagedLayer {
   std::string str() const;  // names of the modules, with commas
 };
 
-// Cuts the list into the stages of the model's context and leaves each rank of the pipeline axis the parameters and buffers of
-// its own stages. Throws Error{invalid_argument} if a parameter or buffer belongs to no layer, or the number of costs is wrong.
-// Returns the layers of each stage.
+// Divides the list into the stages of the model's context. Each rank of the pipeline axis keeps only the parameters and
+// buffers of its own stages. Throws Error{invalid_argument} if a parameter or buffer belongs to no layer, or if the number of
+// costs is wrong. Returns the layers of each stage.
 std::vector<Range> divide_model(Model& model, const std::vector<StagedLayer>& layers);
 
 // The list of layers for tapes, with the loss as one more layer at the end.
@@ -74,7 +74,8 @@ auto call_layer(const L& layer, const X& x, const Batch& batch) {
 
 template <typename Result>
 struct RequireResult {
-  static_assert(!std::is_void_v<Result>, "a layer of a list returns what the next one takes, and this one returns nothing");
+  static_assert(!std::is_void_v<Result>,
+                "a layer of a list returns the input of the next layer, but this layer returns nothing");
 };
 
 // A layer made of some modules and a function that computes with them.
@@ -103,7 +104,7 @@ class FunctionLayer {
   F function_;
 };
 
-// A layer that is a module, held by reference, since the model owns it. Other layers are held by value.
+// A layer that is a module, held by reference, because the model owns it. Other layers are held by value.
 template <typename L>
 class ModuleLayer {
  public:
@@ -186,7 +187,7 @@ auto chain(const L&... layers) {
   return detail::Chain(detail::as_layer(layers)...);
 }
 
-// A model that is a list of layers, which a pipeline can cut into stages. The same code trains it on one rank or on many:
+// A model that is a list of layers, which a pipeline can cut into stages. The same code trains the model on one or many ranks:
 //
 //   struct Net : nn::Staged<Float32, Cpu, data::TokenBatch> {
 //     explicit Net(const ModelContext& context = {}) : Staged(context) { layers(embed, blocks, nn::chain(norm, output)); }
@@ -200,10 +201,10 @@ auto chain(const L&... layers) {
 //   ...
 //   step.backward(net, batches);  // parallel::Step, on one rank or in a pipeline
 //
-// All ranks construct all layers; a rank has memory for parameters and buffers of its own stages only. A layer's parameters are
-// the parameters of its modules and of the modules within them, including parameters that these modules share() with others.
-// Two stages that use one parameter both hold it, and its gradients are summed. A module may be in several layers; each draws
-// its own random numbers. A module with buffers is an error if its layers lie on several ranks.
+// All ranks construct all layers; a rank has memory for parameters and buffers of its own stages only. A layer's parameters
+// are the parameters of its modules and of the modules within them, including parameters that these modules share() with other
+// modules. Two stages that use one parameter both hold it, and its gradients are summed. A module may be in several layers;
+// each layer draws its own random numbers. A module with buffers that is used by layers on several ranks is an error.
 //
 // Flow: the type that each layer passes to the next, see flow.hpp. Output: the type that the last layer returns.
 template <typename P, typename D, typename Batch, typename Flow = Variable<typename P::Master, D>,
@@ -219,8 +220,8 @@ class Staged : public Module<P, D> {
   std::size_t num_layers() const { return inner_.size() + 1; }
   const std::vector<Range>& stages() const { return stages_; }  // the layers of each stage
 
-  // Computes the whole model. In a pipeline all ranks call it, without a tape: the stages compute one after the other, and all
-  // ranks get the result.
+  // Computes the whole model. In a pipeline all ranks call forward(), without a tape. The stages compute one after the other,
+  // and all ranks get the result.
   Output forward(const Batch& batch) const {
     Output output{};
     const std::optional<Flow> x = before_last_layer(batch);
@@ -231,8 +232,8 @@ class Staged : public Module<P, D> {
         broadcast_flow(*ranks, pack(std::move(output)), rank_of_last_stage(), device::memory_of<D>(), "output of a model"));
   }
 
-  // Runs consecutive layers, without the last layer of the model. x: the output of the layer before them. With a tape, the
-  // first ModelContext::recompute_layers of them are computed again in the backward pass.
+  // Runs consecutive layers, but not the last layer of the model. x: the output of the layer before `layers`. With a tape, the
+  // first ModelContext::recompute_layers of these layers are computed again in the backward pass.
   Flow run_layers(const Range& layers, const Flow& x, const Batch& batch) const {
     Flow flow = x;
     const std::int64_t recomputed = Tape::current() == nullptr ? 0 : this->context().recompute_layers;
@@ -249,15 +250,17 @@ class Staged : public Module<P, D> {
     return last_(x, batch);
   }
 
-  // While the returned object lives, random numbers are drawn as in a layer after the last one. Use it for the model's loss().
+  // While the returned object lives, random numbers are drawn as in a layer after the last layer. Use it for the model's
+  // loss().
   detail::InLayer in_loss() const { return detail::InLayer(numbered_.back()); }
 
-  // The input of the model's last layer, on the rank that has this layer; nothing on other ranks. Stages run one after the
-  // other.
+  // Returns the input of the model's last layer, on the rank that has this layer; nothing on other ranks. Stages run one after
+  // the other.
   std::optional<Flow> before_last_layer(const Batch& batch) const {
     return before_last_layer_by([&](const Range& layers, const Flow& x) { return run_layers(layers, x, batch); });
   }
-  // before_last_layer() for layers that compute in another way: run(layers, x) returns the output of these consecutive layers.
+  // As before_last_layer(), for layers that compute in another way: run(layers, x) returns the output of these consecutive
+  // layers.
   template <typename Run>
   std::optional<Flow> before_last_layer_by(const Run& run) const {
     require(!stages_.empty(), "a model of stages has no layers: its constructor calls layers()");
@@ -286,10 +289,10 @@ class Staged : public Module<P, D> {
   ~Staged() = default;
 
   // Defines the list of layers. Call it once, after all modules are made. A layer is a module, a chain() of layers, or a
-  // layer({modules}, function); a ModuleList counts as one layer for each module. The first layer has forward(batch), the
-  // others forward(flow) or forward(flow, batch). Each layer returns a flow, and the last layer returns the output. Stages are
-  // cut by ModelContext::layer_costs. Without these, a layer's cost is the number given to layer(...).costs(), or the cost() of
-  // its modules, or the sizes of the matrices that its modules multiply by.
+  // layer({modules}, function); a ModuleList counts as one layer for each module. The first layer has forward(batch); the
+  // other layers have forward(flow) or forward(flow, batch). Each layer returns a flow, and the last layer returns the output.
+  // ModelContext::layer_costs decides how layers are divided into stages. If it is empty, a layer's cost is the number given
+  // to layer(...).costs(), or the cost() of its modules, or the sizes of the matrices that its modules multiply by.
   template <typename First, typename... Rest>
   void layers(const First& first, const Rest&... rest) {
     require(stages_.empty(), "layers() of a model is called once");
@@ -307,8 +310,8 @@ class Staged : public Module<P, D> {
     stages_ = detail::divide_model(this->model(), list);
   }
 
-  // Makes a layer of some modules and a function(batch), function(flow) or function(flow, batch) that uses these modules and no
-  // others.
+  // Makes a layer of some modules and a function(batch), function(flow) or function(flow, batch) that uses these modules and
+  // no other modules.
   template <typename F>
   detail::FunctionLayer<F> layer(std::initializer_list<std::reference_wrapper<const Module<P, D>>> modules, F function) const {
     std::vector<detail::StagedModule> names;
@@ -349,7 +352,7 @@ class Staged : public Module<P, D> {
     inner_.push_back([one](const Flow& x, const Batch& batch) -> Flow { return detail::call_layer(one, x, batch); });
   }
 
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // until the model is destroyed
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);  // lives as long as the model
   std::vector<InnerLayer> inner_;                                           // all layers but the last
   std::function<Output(const Flow&, const Batch&)> last_;
   std::vector<Range> stages_;
@@ -363,8 +366,8 @@ auto loss_from(const Net& model, const Output& output, const Batch& batch) {
   return model.loss(output, batch);
 }
 
-// The loss of a model of stages, model.loss(model.forward(batch), batch). In a pipeline all ranks call it, without a tape: the
-// last stage computes the loss, and all ranks get its numbers.
+// The loss of a model of stages, model.loss(model.forward(batch), batch). In a pipeline all ranks call loss_of(), without a
+// tape. The last stage computes the loss, and all ranks get its numbers.
 template <typename Net>
 auto loss_of(const Net& model, const typename Net::BatchType& batch) {
   using MasterLoss = std::remove_cvref_t<decltype(as_loss(model.loss(model.forward(batch), batch)))>;

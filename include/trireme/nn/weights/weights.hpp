@@ -26,13 +26,14 @@ struct LoadedWeights {
 };
 
 // Loads the weights into the model's store. A missing tensor, an unknown tensor or another shape is an Error that names the
-// tensor; the store then does not change. T: the element type of the model's values. All ranks of a divided model call this.
+// tensor; the store then does not change. T: the element type of the model's values. All ranks of a divided model call
+// load_weights().
 template <typename T>
 TRIREME_EXPORT void load_weights(Model& model, const Location& path);
 
-// All ranks of a divided model call this. The first rank writes the file, tensor by tensor; the other ranks send their tensors
-// to it. The file has the same bytes however the model is divided. `metadata`: text to save with the weights, such as a
-// vocabulary (data/text/vocabulary.hpp).
+// All ranks of a divided model call save_weights(). The first rank writes the file, tensor by tensor; the other ranks send
+// their tensors to the first rank. The file has the same bytes however the model is divided. `metadata`: text to save with the
+// weights, such as a vocabulary (data/text/vocabulary.hpp).
 template <typename T>
 TRIREME_EXPORT void save_weights(Model& model, const Location& path, const SafetensorsMetadata& metadata = {});
 

@@ -48,7 +48,7 @@ inline std::vector<StoredRows> stored_rows(const std::string& parameter, const S
   return parts;
 }
 
-// The same shape with `rows` as dim 0.
+// `shape`, with `rows` as dim 0.
 inline Shape shape_of_rows(const Shape& shape, std::int64_t rows) {
   std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
   if (!dims.empty()) dims.front() = rows;
@@ -59,11 +59,11 @@ inline Shape stored_shape(const std::string& parameter, const Shape& shape, cons
   return format.stored_transposed(parameter) ? ops::transposed_shape(shape, 0, 1) : shape;
 }
 
-// Runs `action` on each rank that holds a part of the model. If it throws on one rank, all ranks throw its error.
+// Runs `action` on each rank that holds a part of the model. If `action` throws on one rank, all ranks throw that error.
 void agree(const Model& model, const std::function<void()>& action, std::string_view name);
 
-// stored_tensor() finds the file's tensor for a parameter or buffer. require_fits() checks that its type can be read (float32,
-// bfloat16, float16) and that it has this shape, as stored in the file. Both throw an Error otherwise.
+// stored_tensor() finds the file's tensor for a parameter or buffer. require_fits() checks that the tensor's type can be read
+// (float32, bfloat16, float16) and that the tensor has this shape, as stored in the file. Both throw an Error otherwise.
 const SafetensorsEntry& stored_tensor(const SafetensorsFile& file, const std::string& name, const WeightsFormat& format);
 void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, const Shape& shape);
 
@@ -71,9 +71,9 @@ void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, co
 // are no weights.
 bool repeats_differ(const Location& path, const WeightsFormat& format);
 
-// path: a safetensors file, or a folder as transformers writes it. All ranks of a divided model call these functions. All
-// models of one file must lie on the same ranks and have the same element type. All ranks get the same LoadedWeights and
-// errors.
+// path: a safetensors file, or a folder as Hugging Face transformers writes it. All ranks of a divided model call these
+// functions. All models of one file must lie on the same ranks and have the same element type. All ranks get the same
+// LoadedWeights and errors.
 LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const Location& path, const WeightsFormat& format,
                            const LoadOptions& options = {});
 void save_weights(const std::vector<PrefixedModel>& models, const Location& path, const WeightsFormat& format);

@@ -16,10 +16,11 @@
 #include "trireme/ops/array/triangle.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Functions that reorder, join, cut and repeat elements. Negative dims count from the end. Tensors are contiguous. Therefore
-// only these functions return views, for any extents: squeeze, unsqueeze and flatten; select, slice, narrow, split and chunk
-// along dim 0 with step 1. All other functions return copies, including expand. T: float, double, bfloat16, float16,
-// std::int32_t, std::int64_t, bool.
+// Functions that reorder, join, cut and repeat elements. Negative dims count from the end. Tensors are contiguous, so only
+// these functions return views:
+// - squeeze, unsqueeze and flatten, for any extents;
+// - select, slice, narrow, split and chunk along dim 0 with step 1.
+// All other functions return copies, including expand. T: float, double, bfloat16, float16, std::int32_t, std::int64_t, bool.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -112,7 +113,7 @@ Tensor<T, D> stack(std::initializer_list<Tensor<T, D>> xs, int dim = 0) {
   return stack(std::vector(xs), dim);
 }
 
-// x[begin:end:step] along a dim, as in Python; a step below 1 is an error. The result is a view along dim 0 with step 1,
+// x[begin:end:step] along a dim, as in Python; a step below 1 is an error. Along dim 0 with step 1 the result is a view,
 // otherwise a copy.
 template <typename T, typename D>
 Tensor<T, D> slice(const Tensor<T, D>& x, int dim, std::int64_t begin, std::int64_t end = Slice::to_end,
@@ -140,15 +141,15 @@ Tensor<T, D> slice_scatter(const Tensor<T, D>& x, const Tensor<T, D>& source, co
   return ops::with_part(x, ops::sliced("slice_scatter", ops::defined_shape("slice_scatter", x), slices), source);
 }
 
-// `length` elements along a dim, from `start` on; an error if they reach beyond the dim. The result is a view along dim 0,
-// otherwise a copy.
+// `length` elements along a dim, from `start` on. It is an error if these elements reach beyond the dim. Along dim 0 the
+// result is a view, otherwise a copy.
 template <typename T, typename D>
 Tensor<T, D> narrow(const Tensor<T, D>& x, int dim, std::int64_t start, std::int64_t length) {
   return ops::part_of("narrow", x, dim, ops::narrowed(ops::defined_shape("narrow", x), dim, start, length));
 }
 
-// split() cuts a dim into parts of the given sizes, or into parts of `size` elements. chunk() cuts it into at most `chunks`
-// parts of equal size, as in torch. The last part may be smaller. Parts along dim 0 are views, others are copies.
+// split() cuts a dim into parts of the given sizes, or into parts of `size` elements. chunk() cuts a dim into at most `chunks`
+// parts of equal size, as in torch. The last part may be smaller. Parts along dim 0 are views; other parts are copies.
 template <typename T, typename D>
 std::vector<Tensor<T, D>> split(const Tensor<T, D>& x, const std::vector<std::int64_t>& sizes, int dim = 0) {
   const Shape& shape = ops::defined_shape("split", x);
@@ -172,7 +173,7 @@ std::vector<Tensor<T, D>> chunk(const Tensor<T, D>& x, std::int64_t chunks, int 
   return split(x, ops::chunk_sizes(shape[ops::dim_of("chunk", shape, dim)], chunks), dim);
 }
 
-// Exactly n parts: const auto [mean, log_variance] = chunk<2>(x, -1). An error if chunk(x, n, dim) gives fewer.
+// Exactly n parts: const auto [mean, log_variance] = chunk<2>(x, -1). It is an error if chunk(x, n, dim) gives fewer parts.
 template <std::size_t n, typename T, typename D>
 std::array<Tensor<T, D>, n> chunk(const Tensor<T, D>& x, int dim = 0) {
   return ops::parts_of<n>(x.defined() ? x.shape() : Shape(), dim, chunk(x, n, dim));
@@ -188,7 +189,7 @@ Tensor<T, D> permute(const Tensor<T, D>& x, const std::vector<int>& dims) {
   return ops::moved(x, ops::permuted(ops::defined_shape("permute", x), dims));
 }
 
-// Repeats x to a shape, along dims of extent 1 and new dims in front: [3, 1] -> [2, 3, 4].
+// Repeats x along dims of extent 1, and along new dims in front, until it has `shape`: [3, 1] -> [2, 3, 4].
 template <typename T, typename D>
 Tensor<T, D> expand(const Tensor<T, D>& x, const Shape& shape) {
   return ops::moved(x, ops::expanded(ops::defined_shape("expand", x), shape));
@@ -201,8 +202,8 @@ Tensor<T, D> repeat(const Tensor<T, D>& x, const std::vector<std::int64_t>& time
   return ops::moved(x, ops::repeated(ops::defined_shape("repeat", x), times));
 }
 
-// Moves elements by `shift` places along a dim; elements moved beyond its end come to its start. A negative shift moves in the
-// other direction.
+// Moves elements by `shift` places along a dim. Elements that move beyond the end of the dim come back at its start. A
+// negative shift moves in the other direction.
 template <typename T, typename D>
 Tensor<T, D> roll(const Tensor<T, D>& x, const std::vector<std::int64_t>& shifts, const std::vector<int>& dims) {
   return ops::moved(x, ops::rolled(ops::defined_shape("roll", x), shifts, dims));
@@ -218,8 +219,9 @@ Tensor<T, D> flip(const Tensor<T, D>& x, const std::vector<int>& dims) {
   return ops::moved(x, ops::flipped(ops::defined_shape("flip", x), dims));
 }
 
-// Windows of `size` elements along a dim, `step` elements apart, as torch.Tensor.unfold: the dim becomes the number of windows,
-// and a new last dim has their elements. Along dim 1: [batch, time, width] -> [batch, windows, width, size].
+// Windows of `size` elements along a dim, `step` elements apart, as in torch.Tensor.unfold. The dim becomes the number of
+// windows, and a new last dim has the elements of each window. Along dim 1: [batch, time, width] -> [batch, windows, width,
+// size].
 template <typename T, typename D>
 Tensor<T, D> unfold(const Tensor<T, D>& x, int dim, std::int64_t size, std::int64_t step) {
   return ops::moved(x, ops::unfolded(ops::defined_shape("unfold", x), dim, size, step));
@@ -227,14 +229,14 @@ Tensor<T, D> unfold(const Tensor<T, D>& x, int dim, std::int64_t size, std::int6
 
 // Adds elements around x. As in torch, the amounts are pairs (before, after), the pair of the last dim first: {1, 2} adds a
 // column on the left and two on the right, {1, 2, 0, 3} also adds three rows below. With PadMode::constant a negative amount
-// removes elements; with PadMode::reflect amounts are smaller than the dim.
+// removes elements; with PadMode::reflect amounts must be smaller than the dim's extent.
 template <typename T, typename D>
 Tensor<T, D> pad(const Tensor<T, D>& x, const std::vector<std::int64_t>& amounts, const PadOptions& options = {}) {
   return ops::moved(x, ops::padded(ops::defined_shape("pad", x), amounts, options));
 }
 
 // The upper or lower triangle of matrices [..., rows, columns], 0 elsewhere. The triangle includes the diagonal that lies
-// `diagonal` columns to the right of the main one.
+// `diagonal` columns to the right of the main diagonal.
 template <typename T, typename D>
 Tensor<T, D> triu(const Tensor<T, D>& x, std::int64_t diagonal = 0) {
   return ops::triangle_of("triu", ops::Triangle::upper, x, diagonal);
@@ -244,9 +246,9 @@ Tensor<T, D> tril(const Tensor<T, D>& x, std::int64_t diagonal = 0) {
   return ops::triangle_of("tril", ops::Triangle::lower, x, diagonal);
 }
 
-// The following functions return views. squeeze(x) removes all dims of extent 1, squeeze(x, dim) removes `dim` if its extent is
-// 1. unsqueeze() inserts a dim of extent 1 before `dim`, or as the last one for -1. flatten() merges the dims from start_dim to
-// end_dim, both included.
+// The following functions return views. squeeze(x) removes all dims of extent 1; squeeze(x, dim) removes `dim` if its extent
+// is 1. unsqueeze() inserts a dim of extent 1 before `dim`, or, for -1, as the last dim. flatten() merges the dims from
+// start_dim to end_dim, both included.
 template <typename T, typename D>
 Tensor<T, D> squeeze(const Tensor<T, D>& x) {
   return x.reshape(ops::squeezed_shape(ops::defined_shape("squeeze", x)));
@@ -260,8 +262,8 @@ Tensor<T, D> unsqueeze(const Tensor<T, D>& x, int dim) {
   return x.reshape(ops::unsqueezed_shape(ops::defined_shape("unsqueeze", x), dim));
 }
 
-// The elements at one index of a dim, without this dim: select(x, 1, 0) is x[:, 0]. A negative index counts from the end. The
-// result is a view along dim 0, otherwise a copy.
+// The elements at one index of a dim, without this dim: select(x, 1, 0) is x[:, 0]. A negative index counts from the end.
+// Along dim 0 the result is a view, otherwise a copy.
 template <typename T, typename D>
 Tensor<T, D> select(const Tensor<T, D>& x, int dim, std::int64_t index) {
   const Shape& shape = ops::defined_shape("select", x);

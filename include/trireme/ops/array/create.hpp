@@ -14,8 +14,8 @@
 // New tensors: arange<float>(0, 6, 2) is [0, 2, 4]. D is Cpu by default.
 namespace trireme TRIREME_EXPORT {
 
-// The source of random elements. Each element depends only on the seed, the stream and the element's number: a rank that asks
-// for the elements from `first` on gets the same values as a single process.
+// The source of random elements. Each element depends only on the seed, the stream and the element's number. So a rank that
+// asks for the elements from `first` on gets the same values as a single process.
 struct RandomElements {
   std::uint64_t seed = 0;
   std::string_view stream = {};  // a name; streams of different names are independent

@@ -12,8 +12,8 @@
 
 namespace trireme TRIREME_EXPORT {
 
-// Every `step`-th element of a dim, from `begin` up to but not including `end`, as a slice in Python: negative indices count
-// from the end, and indices outside the dim are cut off.
+// Every `step`-th element of a dim, from `begin` up to but not including `end`. As in Python, negative indices count from the
+// end, and indices outside the dim are cut off.
 struct Slice {
   static constexpr std::int64_t to_end = std::numeric_limits<std::int64_t>::max();
 
@@ -68,23 +68,23 @@ TRIREME_EXPORT void move_elements(const Movement& movement, const Tensor<T, D>& 
 template <typename T, typename D>
 TRIREME_EXPORT void move_gradient(const Movement& movement, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
 
-// Copies `source`, which has the shape part.to, to the part of y that sliced() selects. require_part() throws for any other
-// shape.
+// Copies `source` into the part of y that `part`, made by sliced(), selects. `source` must have the shape `part.to`: call
+// require_part() first, which throws for any other shape.
 template <typename T, typename D>
 void replace_part(const Movement& part, const Tensor<T, D>& source, Tensor<T, D>& y) {
   for (const StridedCopy& box : part.copies) copy_strided(box.reversed(), source, y);
 }
 void require_part(const Movement& part, const Shape& source);
 
-// The elements that the slice selects from a dim of `extent`, as in Python: {first, count}.
+// Returns {first, count} of the elements that the slice selects from a dim of `extent`, as in Python.
 std::pair<std::int64_t, std::int64_t> slice_of(std::string_view op, std::int64_t extent, const Slice& slice);
 
 // The slice of `length` elements from `start` on. Throws Error{invalid_argument} if the slice reaches beyond the dim. A
 // negative start counts from the end.
 Slice narrowed(const Shape& x, int dim, std::int64_t start, std::int64_t length);
 
-// The extents of the parts of a dim. split_sizes() makes parts of `size` elements, chunk_sizes() makes at most `count` parts of
-// equal size. The last part may be smaller. For a dim of extent 0, split_sizes() makes one empty part, and chunk_sizes()
+// The extents of the parts of a dim. split_sizes() makes parts of `size` elements; chunk_sizes() makes at most `count` parts
+// of equal size. The last part may be smaller. For a dim of extent 0, split_sizes() makes one empty part, and chunk_sizes()
 // `count` empty parts.
 std::vector<std::int64_t> split_sizes(std::int64_t extent, std::int64_t size);
 std::vector<std::int64_t> chunk_sizes(std::int64_t extent, std::int64_t count);

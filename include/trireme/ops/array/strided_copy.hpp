@@ -23,7 +23,7 @@ struct StridedCopy {
     std::int64_t from = 0;  // stride in x
     std::int64_t to = 0;    // stride in y
   };
-  static constexpr int max_dims = 12;  // twice the most dims of a tensor
+  static constexpr int max_dims = 12;  // twice the largest number of dims of a tensor
 
   std::int64_t from = 0;  // offset of the first element in x
   std::int64_t to = 0;    // offset of the first element in y

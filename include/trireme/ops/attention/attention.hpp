@@ -19,14 +19,15 @@ struct AttentionOptions {
   std::int64_t value_size = 0;  // size of a head's values and output; 0: the size of its queries; must be 0 on a GPU
 };
 
-// Computes softmax(scale * q k^T) v of each head in blocks of queries: the matrix of queries x keys is never stored, and keys
-// that `causal` hides are skipped (Dao et al. 2022, arXiv 2205.14135). bfloat16 and float16 are computed in float.
+// Computes softmax(scale * q k^T) v of each head in blocks of queries (Dao et al. 2022, arXiv 2205.14135). The matrix of
+// queries x keys is never stored, and keys that `causal` hides are skipped. bfloat16 and float16 are computed in float.
 //   q: [batch, queries, heads * size]   kv: [batch, keys, kv_heads * (size + value_size)], all keys, then all values
 // or, for self-attention, packed: q: [batch, time, heads * size + kv_heads * (size + value_size)] and kv undefined. There may
 // be more or fewer keys than queries (cross-attention).
 //   out: [batch, queries, heads * value_size]
 //   exponentials: [2, batch, heads, queries], kept for the backward pass: a number for each query, and the sum of
-//     exp(scale * score - number) over its keys. The number is the largest scale * score, or the log-sum-exp if cuDNN is used
+//     exp(scale * score - number) over the query's keys. The number is the largest scale * score, or the log-sum-exp if cuDNN
+//     is used
 // key_padding_mask: [batch, keys], not 0 where a key is padding; may be undefined. A query gets zeros if it sees no key, or if
 // all its scores are -infinity.
 // first_keys: [batch, queries], the first key that each query sees; at least 0, and not decreasing from query to query; may be

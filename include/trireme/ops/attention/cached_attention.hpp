@@ -10,7 +10,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// `count` tokens of a sequence, from position `first` on. The cache has the keys and values of the tokens before them.
+// `count` tokens of a sequence, from position `first` on. The cache has the keys and values of the tokens before these.
 struct CachedRows {
   std::int64_t sequence = 0;
   std::int64_t first = 0;

@@ -7,7 +7,7 @@
 
 // Images are [batch, height, width, channels]; the batch may be 0. `accumulate` adds to the output instead of overwriting it.
 // Shapes that do not fit throw Error.
-// A CPU uses oneDNN, or plain loops for double. It converts bfloat16 and float16 to float if the processor has no products of
+// A CPU uses oneDNN, or plain loops for double. bfloat16 and float16 are converted to float if the processor can't multiply
 // these types. Some convolutions of float use other algorithms:
 // - large 3 x 3 convolutions of stride 1: Winograd's algorithm, with larger rounding errors than a plain sum
 // - convolutions with few pixels and large weights, and gradients of 1 x 1 kernels: matrix products
@@ -56,7 +56,7 @@ struct ConvTranspose2dOptions {
 Extent2d conv_transpose2d_extent(const Extent2d& input, const Extent2d& kernel, const ConvTranspose2dOptions& options);
 
 // The transposed convolution of x[batch, height, width, in] with weight[in, out / groups, kernel height, kernel width] into
-// y[batch, y height, y width, out]: conv2d_backward_data with x as dy, plus bias[out], which may be undefined.
+// y[batch, y height, y width, out]. This is conv2d_backward_data with x as dy, plus bias[out], which may be undefined.
 template <typename T, typename D>
 TRIREME_EXPORT void conv_transpose2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
                                      const ConvTranspose2dOptions& options, Tensor<T, D>& y);

@@ -49,7 +49,7 @@ TRIREME_EXPORT void shift(const Tensor<T, D>& a, Accumulate<T> summand, Tensor<T
 template <typename T, typename D>
 TRIREME_EXPORT void scale(const Tensor<T, D>& a, Accumulate<T> factor, Tensor<T, D>& c, bool accumulate = false);
 
-// y = x above 0, slope * x below. The backward function is like activation_backward.
+// y = x if x is above 0, otherwise slope * x. The backward function is like activation_backward.
 template <typename T, typename D>
 TRIREME_EXPORT void leaky_relu(const Tensor<T, D>& x, double slope, Tensor<T, D>& y);
 template <typename T, typename D>
@@ -63,8 +63,8 @@ template <typename T, typename D>
 TRIREME_EXPORT void softplus_backward(const Tensor<T, D>& x, const SoftplusOptions& options, const Tensor<T, D>& dy,
                                       Tensor<T, D>& dx, bool accumulate);
 
-// y = x / (1 - probability) for kept elements, 0 for the others; NaN stays NaN. The backward pass is the same call on dy with
-// the same key.
+// y = x / (1 - probability) for kept elements, 0 for the other elements; NaN stays NaN. The backward pass is the same call on
+// dy with the same key.
 template <typename T, typename D>
 TRIREME_EXPORT void dropout(const Tensor<T, D>& x, double probability, const RandomKey& key, Tensor<T, D>& y,
                             bool accumulate = false);

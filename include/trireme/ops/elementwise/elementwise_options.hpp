@@ -10,7 +10,7 @@ namespace ops {
 
 enum class Activation : std::uint8_t { gelu_tanh, gelu_erf, relu, silu, sigmoid, tanh };
 
-// log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold.
+// log(1 + exp(beta * x)) / beta; if beta * x is above the threshold, x itself.
 struct SoftplusOptions {
   double beta = 1;
   double threshold = 20;
@@ -22,7 +22,8 @@ struct RandomPosition {
   std::int64_t first_sample = 0;  // number of the tensor's first sample
 };
 
-// Identifies random numbers: each is a function of (seed, stream, call, step, index), independent of the layout of the ranks.
+// Identifies random numbers. Each number is a function of (seed, stream, call, step, index), independent of the layout of the
+// ranks.
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;  // a hash of the layer's name

@@ -19,10 +19,10 @@ struct RotaryOptions {
 };
 
 // Rotary positions (Su et al. 2021, arXiv 2104.09864) in packed x: [batch, time, width]. Elements j and j + size / 2 of a head
-// are rotated by the angle position / base^(2 j / size), changed by `scaling`. Angles are rounded to float as in Hugging Face
-// transformers, which matters at high positions. Columns after the heads are copied. y may be x.
-// document_starts: [batch, time], for each row the index of its document's first row, at most the row's own index. Positions
-// count from that first row. Undefined: they count from the start of the sequence.
+// are rotated by the angle position / base^(2 j / size), changed by `scaling`. Angles are rounded to float, as in Hugging Face
+// transformers; this rounding matters at high positions. Columns after the heads are copied. y may be x. document_starts:
+// [batch, time], for each row the index of its document's first row, at most the row's own index. Positions count from that
+// first row. If document_starts is undefined, positions count from the start of the sequence.
 template <typename T, typename D>
 TRIREME_EXPORT void rotary(const Tensor<T, D>& x, const RotaryOptions& options, Tensor<T, D>& y,
                            const Tensor<std::int32_t, D>& document_starts = {});

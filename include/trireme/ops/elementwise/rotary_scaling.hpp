@@ -14,7 +14,7 @@ struct RotaryScaling {
   RotaryScalingKind kind = RotaryScalingKind::none;
   double factor = 1;             // longest sequence / longest sequence in training
   double trained_positions = 0;  // llama3 and yarn: the longest sequence in training
-  // llama3: elements that make fewer than low_frequency full turns in trained_positions are slowed by `factor`, elements with
+  // llama3: elements that make fewer than low_frequency full turns in trained_positions are slowed by `factor`; elements with
   // more than high_frequency turns are unchanged.
   double low_frequency = 1;
   double high_frequency = 4;

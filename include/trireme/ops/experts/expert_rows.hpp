@@ -11,8 +11,9 @@ namespace ops {
 
 struct ExpertRowsOptions {
   std::int64_t experts = 0;
-  // The most rows that an expert takes from each group of neighbouring tokens (Lepikhin et al. 2020, arXiv 2006.16668); 0: no
-  // limit. First choices go before second choices; among equal choices, earlier tokens go before later tokens.
+  // The largest number of rows that an expert takes from each group of neighbouring tokens (Lepikhin et al. 2020, arXiv
+  // 2006.16668); 0: no limit. First choices go before second choices; among equal choices, earlier tokens go before later
+  // tokens.
   std::int64_t capacity = 0;
   std::int64_t tokens_of_group = 0;  // needed with a capacity
 };

@@ -24,7 +24,7 @@ TRIREME_EXPORT void expert_linear(const ExpertRows& rows, const Tensor<T, D>& x,
 template <typename T, typename D>
 TRIREME_EXPORT void expert_linear_input_gradient(const ExpertRows& rows, const Tensor<T, D>& dy, const Tensor<T, D>& weight,
                                                  Tensor<T, D>& dx, bool accumulate);
-// An expert without rows has a gradient of 0.
+// The gradient of an expert without rows is 0.
 template <typename T, typename D>
 TRIREME_EXPORT void expert_linear_weight_gradient(const ExpertRows& rows, const Tensor<T, D>& dy, const Tensor<T, D>& x,
                                                   Tensor<Accumulate<T>, D>& dweight, bool accumulate);

@@ -11,7 +11,7 @@
 
 // Reads and writes elements by their index along a dim; a negative dim counts from the end. T: float, double, bfloat16,
 // float16, std::int32_t, std::int64_t. Indices are std::int64_t or std::int32_t and at least 0 (see ops/index/indexing.hpp for
-// invalid ones). Sums are in the order of the index, with any number of threads.
+// invalid indices). Sums are in the order of the index, with any number of threads.
 namespace trireme TRIREME_EXPORT {
 
 template <typename I>
@@ -19,8 +19,8 @@ concept IsIndex = std::same_as<I, std::int32_t> || std::same_as<I, std::int64_t>
 
 namespace ops {
 
-// The first function returns the part of x that an index uses: along dims other than `dim`, the index may be smaller than x.
-// The second returns the part of a source that is used, because a source may be larger than the index. The result is empty if
+// An index may be smaller than x along dims other than `dim`, and smaller than a source along all dims. The first function
+// returns the part of x that the index uses. The second function returns the part of the source. The result is empty if
 // everything is used.
 std::vector<Slice> reached_slices(std::string_view name, const Shape& x, int dim, const Shape& index);
 std::vector<Slice> reached_slices(std::string_view name, const Shape& source, const Shape& index);
@@ -59,8 +59,8 @@ void require_source(std::string_view name, const Tensor<T, D>& source, const Sha
 
 }  // namespace ops
 
-// y[i, j, k] = x[i, index[i, j, k], k] for dim 1. The index has as many dims as x. Along the other dims it is at most as large
-// as x.
+// y[i, j, k] = x[i, index[i, j, k], k] for dim 1. The index has as many dims as x. Along the other dims the index is at most
+// as large as x.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> gather(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index) {
   const Shape& shape = ops::defined_shape("gather", x);
@@ -72,8 +72,8 @@ Tensor<T, D> gather(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index) {
 }
 
 // A copy of x with y[i, index[i, j, k], k] = source[i, j, k] for dim 1; of equal indices the last one wins. scatter_add() adds
-// instead. index, x and source have the same number of dims. Along each dim the index is at most as large as the source, and
-// along dims other than `dim` also at most as large as x.
+// source instead. index, x and source have the same number of dims. Along each dim the index is at most as large as the
+// source, and along dims other than `dim` also at most as large as x.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> scatter(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source) {
   return ops::scattered("scatter", x, dim, index, source, [](auto&&... all) { ops::scatter(all...); });
@@ -83,9 +83,9 @@ Tensor<T, D> scatter_add(const Tensor<T, D>& x, int dim, const Tensor<I, D>& ind
   return ops::scattered("scatter_add", x, dim, index, source, [](auto&&... all) { ops::scatter_add(all...); });
 }
 
-// As torch's scatter_reduce: a copy of x in which y[i, index[i, j, k], k] is the largest or smallest of its value in x and all
-// source[i, j, k] with this index, for dim 1. The shapes are as for scatter(). To compute maxima of groups, fill x with
-// -infinity.
+// As torch's scatter_reduce. Returns a copy of x in which, for dim 1, y[i, index[i, j, k], k] is the largest or smallest of
+// this element's value in x and of all source[i, j, k] with this index. The shapes are as for scatter(). To compute maxima of
+// groups, fill x with -infinity.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> scatter_reduce(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source,
                             ScatterReduction reduction) {

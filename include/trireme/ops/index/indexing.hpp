@@ -13,7 +13,7 @@ enum class ScatterReduction : std::uint8_t { amax, amin };
 namespace ops {
 
 // How the dim `rows` of a table [outer, rows, inner] is indexed: by index[outer, places, inner], or by one shared
-// index[places]. Indices lie in [0, rows): on the host any other number is an Error{invalid_argument} that names its place. On
+// index[places]. Indices lie in [0, rows). On the host any other number is an Error{invalid_argument} that names its place. On
 // a GPU, where the host does not wait, such an index reads NaN (0 for integers) and writes nothing.
 struct Indexing {
   std::string_view name;  // of the function
@@ -36,7 +36,7 @@ template <typename T, typename D>
 TRIREME_EXPORT void gather(const Indexing& indexing, const Tensor<T, D>& x, const Tensor<std::int64_t, D>& index,
                            Tensor<T, D>& y, bool accumulate = false);
 
-// y[o, index, i] += source[o, p, i], in the order of p, for any number of threads and on a GPU.
+// y[o, index, i] += source[o, p, i], in the order of p, with any number of threads, and also on a GPU.
 template <typename T, typename D>
 TRIREME_EXPORT void scatter_add(const Indexing& indexing, const Tensor<T, D>& source, const Tensor<std::int64_t, D>& index,
                                 Tensor<T, D>& y);
@@ -51,8 +51,8 @@ template <typename T, typename D>
 TRIREME_EXPORT void scatter_extreme(ScatterReduction kind, const Indexing& indexing, const Tensor<T, D>& source,
                                     const Tensor<std::int64_t, D>& index, Tensor<T, D>& y);
 
-// The gradients of scatter(): dsource[o, p, i] = dy[o, index, i] for the places that won, 0 for others. dy becomes the gradient
-// of y before scatter(): 0 where y was overwritten.
+// The gradients of scatter(): dsource[o, p, i] = dy[o, index, i] for the places that won, 0 for other places. dy becomes the
+// gradient of y before scatter(), which is 0 for elements that were overwritten.
 template <typename T, typename D>
 TRIREME_EXPORT void scatter_backward(const Indexing& indexing, Tensor<T, D>& dy, const Tensor<std::int64_t, D>& index,
                                      Tensor<T, D>& dsource);

@@ -24,11 +24,11 @@ struct CtcInput {
   CtcOptions options = {};
 };
 
-// losses[batch]: -log of the probability of all alignments of a sample's labels to its rows, where labels may be repeated and
-// blanks may be put between them (Graves et al. 2006, "Connectionist temporal classification"). alpha[batch, time, 2 * labels +
-// 1]: logarithms of the forward recursion, kept for the backward pass; in double, because they are sums over the rows. A length
-// or label outside its range is an error that names the sample; on a GPU, where the host does not wait, the sample's loss and
-// gradient are NaN. T: float, double.
+// losses[batch]: -log of the probability of all alignments of a sample's labels to its rows. In an alignment, labels may be
+// repeated and blanks may lie between labels (Graves et al. 2006, "Connectionist temporal classification"). alpha[batch, time,
+// 2 * labels + 1]: logarithms of the forward recursion, kept for the backward pass; in double, because they are sums over the
+// rows. A length or label outside its range is an error that names the sample. On a GPU, where the host does not wait, the
+// sample's loss and gradient are NaN instead. T: float, double.
 template <typename T, typename D>
 TRIREME_EXPORT void ctc_loss(const CtcInput<T, D>& input, Tensor<T, D>& losses, Tensor<double, D>& alpha);
 

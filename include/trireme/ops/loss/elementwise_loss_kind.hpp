@@ -18,7 +18,7 @@ enum class ElementwiseLoss : std::uint8_t {
   focal,                     // binary_cross_entropy times alpha and (1 - probability of the target)^gamma
 };
 
-// Parameters of some losses; the others ignore them.
+// Parameters of some losses; other losses ignore them.
 struct ElementwiseLossOptions {
   double positive_weight = 1;  // of binary_cross_entropy: weight of the term for targets of 1
   double delta = 1;            // of huber and smooth_l1

@@ -25,8 +25,8 @@ struct CrossEntropyOptions {
 
 // Softmax cross-entropy of logits[rows, classes] against class numbers targets[rows]. exponentials: [2, rows], the largest
 // logit of each row and the sum of exp(logit - largest), kept for the backward pass. A target that is neither a class nor
-// ignore_index is an error that names its row; on a GPU, where the host does not wait, the losses and gradients of such rows
-// are NaN. Computed in float for bfloat16 and float16 logits.
+// ignore_index is an error that names its row. On a GPU, where the host does not wait, the losses and gradients of such rows
+// are NaN instead. The computation is in float for bfloat16 and float16 logits.
 template <typename T, typename D>
 TRIREME_EXPORT CrossEntropyResult<D> cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                                    Tensor<Accumulate<T>, D>& exponentials,
@@ -51,8 +51,8 @@ TRIREME_EXPORT void cross_entropy_backward(const Tensor<T, D>& logits, const Ten
                                            const Tensor<Accumulate<T>, D>& exponentials, const ScalarFor<T, D>& scale,
                                            Tensor<T, D>& dlogits, const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// Forward and backward in one pass, with less memory traffic: writes sums as cross_entropy_sums does, and overwrites logits
-// with dlogits.
+// Computes the forward and the backward pass together, with less memory traffic. Writes sums as cross_entropy_sums does, and
+// overwrites logits with dlogits.
 template <typename T, typename D>
 TRIREME_EXPORT void cross_entropy_in_place(Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, Accumulate<T> scale,
                                            Tensor<double, D>& sums, const CrossEntropyOptions<Accumulate<T>, D>& options = {});

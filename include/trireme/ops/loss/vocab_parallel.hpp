@@ -6,7 +6,7 @@
 #include "trireme/ops/loss/loss.hpp"
 #include "trireme/ops/loss/vocab_range.hpp"
 
-// Embedding and cross-entropy where each rank holds a part of the rows, or classes, of a vocabulary.
+// Embedding and cross-entropy for a vocabulary whose rows, or classes, are divided among the ranks.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -22,7 +22,8 @@ TRIREME_EXPORT void embedding_part_backward(const Tensor<std::int32_t, D>& index
                                             const VocabRange& held, Tensor<T, D>& dweight, bool accumulate);
 
 // logits[rows, classes] has the classes held here. For each row, computes exponentials[2, rows] over these classes, as in
-// cross_entropy, and the logit of the target: 0 if another rank holds it or the target is ignored_target.
+// cross_entropy, and the logit of the target. This logit is 0 if another rank holds the target or the target is
+// ignored_target.
 template <typename T, typename D>
 TRIREME_EXPORT void partial_cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                           const VocabRange& held, Tensor<Accumulate<T>, D>& exponentials,

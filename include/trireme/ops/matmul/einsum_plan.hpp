@@ -17,14 +17,15 @@ struct Arrangement {
   Shape shape;
 };
 
-// How an operand becomes a matrix: it is summed over `summed`, then arranged as [batch, rows, columns], or [rows, columns].
+// How an operand becomes a matrix: the operand is summed over `summed`, then arranged as [batch, rows, columns], or [rows,
+// columns].
 struct EinsumOperand {
   Dims summed;  // empty: no sum
   Arrangement arrangement;
 };
 
 // The product of both operands, or the only operand, is reshaped to `product`, with one dim for each letter: [batch...,
-// rows..., columns...]. Then `arrangement` turns it into the result.
+// rows..., columns...]. Then `arrangement` turns this tensor into the result.
 struct EinsumPlan {
   std::vector<EinsumOperand> operands;
   Shape product;

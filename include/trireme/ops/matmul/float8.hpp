@@ -6,7 +6,7 @@
 #include "trireme/tensor/tensor.hpp"
 
 // Matrix products of 8-bit operands, each with one scale for all its elements (Micikevicius et al. 2022, arXiv 2209.05433).
-// Scales and amaxes are computed in the memory of the tensors: the host never waits.
+// Scales and amaxes are computed in the memory of the tensors, so the host never waits.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -23,7 +23,7 @@ template <typename F, typename D>
 TRIREME_EXPORT void float8_scale(const Tensor<float, D>& amaxes, Tensor<float, D>& scale);
 
 // Delayed scaling: computes the scale from the amaxes of earlier tensors, so that x is read only once, by quantize(). If all
-// these amaxes are 0, as in the first step, computes it from x's own amax.
+// these amaxes are 0, as in the first step, the scale is computed from x's own amax.
 template <typename F, typename T, typename D>
 TRIREME_EXPORT void delayed_float8_scale(const Tensor<T, D>& x, const Tensor<float, D>& history, Tensor<float, D>& scale);
 
@@ -32,7 +32,7 @@ template <typename D>
 TRIREME_EXPORT void push_amax(const Tensor<float, D>& amax, Tensor<float, D>& history);
 
 // Codes are x * factor, rounded to the nearest, ties to even. Too large values become F's largest value. inf and NaN become
-// NaN, so that an infinite gradient is not mistaken for a large one. The leading dims of x are folded into rows: x[rows,
+// NaN, so that an infinite gradient is not mistaken for a large gradient. The leading dims of x are folded into rows: x[rows,
 // columns]. rows and columns are multiples of 16.
 template <typename F, typename D = Cpu>
 struct Quantized {
@@ -53,8 +53,8 @@ struct Float8Operand {
 
 // c[m, n] = a[m, k] b[n, k]^T + bias[n]; an undefined bias adds nothing. With `accumulate` the product is added to c, and bias
 // must be undefined. All dims are multiples of 16. F: float8_e4m3 or float8_e5m2. C: bfloat16, or float without a bias. A GPU
-// needs compute capability 8.9. It uses cuBLASLt, which sums with fewer bits if both operands are e4m3, and it rounds the bias
-// to bfloat16 first. A CPU converts the operands to float.
+// needs compute capability 8.9; it uses cuBLASLt and first rounds the bias to bfloat16. cuBLASLt sums with fewer bits if both
+// operands are e4m3. A CPU converts the operands to float.
 template <typename F, typename C, typename D>
 TRIREME_EXPORT void float8_matmul(const Float8Operand<F, D>& a, const Float8Operand<float8_e4m3, D>& b,
                                   const Tensor<float, D>& bias, Tensor<C, D>& c, bool accumulate = false);

@@ -4,9 +4,9 @@
 #include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// A linear layer followed by GELU (Activation::gelu_tanh). On a GPU, each direction is one fused product if cuBLASLt has it;
-// cuBLASLt has none for double and for widths that are not multiples of 8. Otherwise each direction is a product and a pass
-// over its result. T: float, double, bfloat16, float16.
+// A linear layer followed by GELU (Activation::gelu_tanh). On a GPU, each function below is one fused product if cuBLASLt has
+// such a product. cuBLASLt has no such product for double, or for widths that are not multiples of 8. Otherwise each function
+// computes a product and then reads and changes the product's result. T: float, double, bfloat16, float16.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 

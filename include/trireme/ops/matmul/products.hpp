@@ -15,7 +15,7 @@
 namespace trireme TRIREME_EXPORT {
 
 // a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast. A vector is a row on the left and a column on the
-// right, and the result has no dim for it: [k] [..., k, n] -> [..., n], [..., m, k] [k] -> [..., m], [k] [k] -> [].
+// right, and the result has no dim for the vector: [k] [..., k, n] -> [..., n], [..., m, k] [k] -> [..., m], [k] [k] -> [].
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> matmul(const Tensor<T, D>& a, const Tensor<T, D>& b);
 

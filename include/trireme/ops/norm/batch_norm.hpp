@@ -8,8 +8,8 @@ namespace trireme TRIREME_EXPORT {
 namespace ops {
 
 // Batch norm of x [..., channels]: every channel is normalised over all rows (Ioffe, Szegedy 2015, arXiv 1502.03167). If
-// several ranks hold rows of one batch, each sums its own rows, and the sums are added before they are used. T: float, double,
-// bfloat16, float16; weight and bias are float for the last two.
+// several ranks hold rows of one batch, each rank sums its own rows, and these sums are added before they are used. T: float,
+// double, bfloat16, float16; weight and bias are float for the last two.
 
 // sums [2 * channels]: for each channel the sum of its elements, then for each channel the sum of their squares.
 template <typename T, typename D>
@@ -68,9 +68,9 @@ struct BatchNormBackward {
   Tensor<T, D> dy = {};
 };
 
-// sums [2 * channels]: the channels' sums of dy, which are the gradient of bias; then their sums of dy * (x - mean) * rstd,
-// which are the gradient of weight. dresidual, the gradient of a residual, becomes dy where dy counts and 0 elsewhere; it may
-// be undefined. batch_norm_backward may take dresidual as dy, with relu = false.
+// sums [2 * channels]: for each channel the sum of dy, which is the gradient of bias; then for each channel the sum of
+// dy * (x - mean) * rstd, which is the gradient of weight. dresidual, the gradient of a residual, becomes dy where dy counts
+// and 0 elsewhere; it may be undefined. batch_norm_backward may take dresidual as dy, with relu = false.
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums,
                                              const Tensor<T, D>& dresidual = {});

@@ -7,9 +7,10 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Group norm of x [batch, ..., channels]: y = (x - mean) * rstd * weight + bias, where mean and rstd [batch, groups] are over a
-// sample's elements in each of `groups` equal parts of the channels (Wu, He 2018, arXiv 1803.08494). weight and bias [channels]
-// may be undefined: 1 and 0. T: float, double, bfloat16, float16; float weights for the last two.
+// Group norm of x [batch, ..., channels]: y = (x - mean) * rstd * weight + bias, where mean and rstd [batch, groups] are over
+// a sample's elements in each of `groups` equal parts of the channels (Wu, He 2018, arXiv 1803.08494). An undefined weight
+// [channels] is 1, an undefined bias [channels] is 0. T: float, double, bfloat16, float16; weight and bias are float for the
+// last two.
 template <typename T, typename D>
 struct GroupNormForward {
   using A = Accumulate<T>;

@@ -9,7 +9,7 @@ namespace ops {
 
 // Both norms scale each row (the last dim of x) by rstd and by weight. mean and rstd, kept for the backward pass, are [rows].
 // If `residual` is defined, x_sum = x + residual is computed in the same pass, and x_sum is normalised instead of x. T is the
-// type of the operands and results of matrix products; if it is bfloat16 or float16, all other tensors are float.
+// type of the operands and results of matrix products; if T is bfloat16 or float16, all other tensors are float.
 template <typename T, typename D>
 struct NormForward {
   using A = Accumulate<T>;

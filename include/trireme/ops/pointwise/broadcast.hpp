@@ -38,7 +38,7 @@ struct Broadcast {
   // The extent of the innermost dim. The stride of an operand in this dim is 1, or 0 if the operand is repeated.
   std::int64_t inner() const { return extent[static_cast<std::size_t>(dims - 1)]; }
 
-  // is_whole: the operand has as many elements as the result, in the same order. is_single: it has one element.
+  // is_whole: the operand has as many elements as the result, in the same order. is_single: the operand has one element.
   bool is_whole(int operand) const;
   bool is_single(int operand) const;
   bool are_whole_or_single(int operands) const;

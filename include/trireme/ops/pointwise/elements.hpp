@@ -60,7 +60,7 @@ concept AnyTensor = ElementsOf<X>::is_tensor && Elements<X>;
 template <typename A, typename B>
 concept TensorPair = Pair<A, B> &&(AnyTensor<A> || Number<A>)&&(AnyTensor<B> || Number<B>);
 
-// Converts a number to the type that elements of T are computed in. Tensors of integers accept only integers that T can hold.
+// Converts a number to the type in which elements of T are computed. Tensors of integers accept only integers that T can hold.
 template <typename T, Number N>
 Accumulate<T> number_for(N number) {
   if constexpr (is_whole_element<T>) {

@@ -235,7 +235,7 @@ Tensor<bool, D> logical_not(const Tensor<bool, D>& a) {
 }
 
 // a where the mask is true, b elsewhere. a or b may be a number; all operands are broadcast. An element that is not taken may
-// be NaN: its gradient is 0.
+// be NaN; its gradient is 0.
 template <typename D, typename A, typename B>
 requires detail::TensorPair<A, B>
 auto where(const Tensor<bool, D>& mask, const A& a, const B& b) {

@@ -22,16 +22,16 @@
 //
 //   const auto y = map([](auto gate, auto up) { return gate * sigmoid(gate) * up; }, gate, up);
 //
-// The function is called for each element, by several threads, with math::Dual arguments. It may use +, -, *, /, comparisons,
-// numbers, captured values, and exp, expm1, log, log1p, sqrt, sin, cos, tanh, sigmoid, erf, abs, min, max, pow and
-// select(condition, a, b). float16 and bfloat16 are computed in float. autograd/operations/map.hpp has map() of Variables,
+// The function is called for each element, by several threads, with math::Dual arguments. The function may use +, -, *, /,
+// comparisons, numbers, captured values, and exp, expm1, log, log1p, sqrt, sin, cos, tanh, sigmoid, erf, abs, min, max, pow
+// and select(condition, a, b). float16 and bfloat16 are computed in float. autograd/operations/map.hpp has map() of Variables,
 // which takes the derivative from the same expression.
 //
-// The loops are compiled with the caller's file, once for each instruction set; the program uses the best one that the
+// The loops are compiled with the caller's file, once for each instruction set; the program uses the best set that the
 // processor has. The CMake function trireme_map_sources(TARGET file.cpp...) of the package compiles the file so that the loops
-// are vectorized; without it the results are the same, but loops may be slower. For tensors on a GPU, write the expression in a
-// .cu file, as `[] __device__ (auto gate, auto up) { ... }`. A struct with a TRIREME_HOST_DEVICE operator() works on both
-// devices.
+// are vectorized; without this function the results are the same, but loops may be slower. For tensors on a GPU, write the
+// expression in a .cu file, as `[] __device__ (auto gate, auto up) { ... }`. A struct with a TRIREME_HOST_DEVICE operator()
+// works on both devices.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 

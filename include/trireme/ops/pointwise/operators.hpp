@@ -8,8 +8,8 @@
 //   const Tensor<float> scaled = (x - mean) / deviation;  // [batch, width], [width], [width]
 //   x *= 0.5;
 //
-// Shapes are broadcast (ops/pointwise/broadcast.hpp). There is no ==, because it would hide the comparison of whole objects:
-// write eq(a, b). autograd/composed/operators.hpp has the operators of Variables.
+// Shapes are broadcast (ops/pointwise/broadcast.hpp). There is no ==, because it would hide the comparison of whole objects.
+// Write eq(a, b) instead. autograd/composed/operators.hpp has the operators of Variables.
 namespace trireme TRIREME_EXPORT {
 
 template <typename A, typename B>
@@ -66,7 +66,7 @@ Tensor<T, D>& assign(ops::Binary kind, Tensor<T, D>& a, const B& b) {
 
 }  // namespace detail
 
-// In place; b is broadcast to the shape of a.
+// These operators change a in place; b is broadcast to the shape of a.
 template <detail::AnyTensor A, typename B>
 requires detail::TensorPair<A, B> A& operator+=(A& a, const B& b) { return detail::assign(ops::Binary::add, a, b); }
 template <detail::AnyTensor A, typename B>

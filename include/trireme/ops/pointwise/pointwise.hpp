@@ -11,12 +11,12 @@
 #include "trireme/tensor/tensor.hpp"
 
 // Elementwise operations that write to existing tensors. Operands are broadcast (ops/pointwise/broadcast.hpp). T: float,
-// double, bfloat16, float16; where noted also std::int32_t and std::int64_t ("integers"). The result may be the same tensor as
-// an operand of its shape.
+// double, bfloat16, float16; also std::int32_t and std::int64_t ("integers") for functions that say so. The result may be the
+// same tensor as an operand of its shape.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// A tensor, or a number in the type that T is computed in.
+// A tensor, or a number in the type in which T is computed.
 template <typename T, typename D>
 struct PointwiseOperand {
   PointwiseOperand(Tensor<T, D> of) : tensor(std::move(of)) {}
@@ -38,7 +38,7 @@ TRIREME_EXPORT void binary(Binary kind, const PointwiseOperandFor<T, D>& a, cons
                            Tensor<T, D>& c);
 
 // dx = the gradient of the operand on `side`, in the shape of this operand: dy times the derivative, summed over the dims in
-// which the operand is repeated. If the operands of minimum or maximum are equal, each gets half of the gradient. The
+// which the operand is repeated. If the operands of minimum or maximum are equal, each operand gets half of the gradient. The
 // derivative of pow with respect to the exponent is 0 where a is 0 and the exponent is not negative.
 template <typename T, typename D>
 TRIREME_EXPORT void binary_backward(Binary kind, Side side, const PointwiseOperandFor<T, D>& a,

@@ -13,7 +13,7 @@
 //   sign   -1, 0 or 1; NaN for NaN
 //   round  to the nearest integer, ties to even
 //   clamp  to [first, second]: min(max(x, first), second)
-//   elu    x above 0, first * (exp(x) - 1) below. Clevert, Unterthiner, Hochreiter 2015, arXiv 1511.07289
+//   elu    x if x > 0, otherwise first * (exp(x) - 1). Clevert, Unterthiner, Hochreiter 2015, arXiv 1511.07289
 //   selu   elu of a fixed alpha, times a fixed scale. Klambauer et al. 2017, arXiv 1706.02515
 //   mish   x * tanh(log(1 + exp(x))). Misra 2019, arXiv 1908.08681
 #define TRIREME_EACH_NUMBER_UNARY(X) \

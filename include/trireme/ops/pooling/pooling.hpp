@@ -27,14 +27,14 @@ struct AvgPool2dOptions {
   bool count_include_pad = true;  // the divisor counts the padding within a window
 };
 
-// The height and width of the result, in pixels, for an image of height and width `input`. ceil_mode rounds them up, but no
+// The height and width of the result, in pixels, for an image of height and width `input`. ceil_mode rounds both up, but no
 // window begins in the padding after the image. A kernel that does not fit, a stride below 1, and a padding above half the
 // window are errors. The pooling functions also throw if a side, a stride or a window has 2^29 pixels or more.
 Extent2d max_pool2d_extent(const Extent2d& input, const Pool2dOptions& options);
 Extent2d avg_pool2d_extent(const Extent2d& input, const AvgPool2dOptions& options);
 
-// The index of each maximum in its window. The window's pixels are counted in row-major order, without padding. Of equal maxima
-// the first is taken; NaN is a maximum.
+// The index of each maximum in its window. The window's pixels are counted in row-major order, without padding. Of equal
+// maxima the first is taken; NaN counts as a maximum.
 template <typename D>
 using PoolArgmax = Tensor<std::int32_t, D>;
 

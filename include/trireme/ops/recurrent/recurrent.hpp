@@ -37,8 +37,8 @@ struct RecurrentForward {
   std::int64_t out_offset = 0;  // this direction fills out[..., out_offset : out_offset + hidden]
   Tensor<T, D> h_n;             // [batch, hidden]
   Tensor<T, D> c_n;             // [batch, hidden]; undefined for a GRU
-  Tensor<T, D> gates;           // [batch, time, gates * hidden], kept for backward
-  Tensor<T, D> inner;           // [batch, time, hidden], kept for backward: c of an LSTM, the recurrent part of n of a GRU
+  Tensor<T, D> gates;           // [batch, time, gates * hidden], kept for the backward pass
+  Tensor<T, D> inner;           // [batch, time, hidden], kept for the backward pass: c (LSTM) or the recurrent part of n (GRU)
 };
 
 template <typename T, typename D>

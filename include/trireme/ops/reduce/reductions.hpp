@@ -27,8 +27,8 @@ namespace trireme TRIREME_EXPORT {
 template <typename T>
 using SumOf = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
 
-// 0 if there are no elements. T: float, double, bfloat16, float16, std::int32_t, std::int64_t, or bool, where sum() counts the
-// true elements.
+// 0 if there are no elements. T: float, double, bfloat16, float16, std::int32_t, std::int64_t or bool. For bool, sum() counts
+// the true elements.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<SumOf<T>, D> sum(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 
@@ -52,7 +52,7 @@ template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> logsumexp(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
 
 // The variance sum((x - mean(x))^2) / max(0, n - correction) of n elements, and its square root, which torch calls std.
-// correction is 0 for a whole population, and 1 for a sample of it.
+// correction is 0 for a whole population, and 1 for a sample of a population.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> var(const Tensor<T, D>& x, const Dims& dims = {}, bool keep_dims = false, double correction = 1);
 template <typename T, typename D>

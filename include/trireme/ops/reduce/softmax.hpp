@@ -6,7 +6,7 @@
 // exp(x) / sum(exp(x)) over one dim, and its logarithm, for float, double, bfloat16 and float16.
 namespace trireme TRIREME_EXPORT {
 
-// By default over the last dim; another dim costs two transposed copies. Functions of Variables have the same names.
+// The default is the last dim; any other dim costs two transposed copies. Functions of Variables have the same names.
 template <typename T, typename D>
 TRIREME_EXPORT Tensor<T, D> softmax(const Tensor<T, D>& x, int dim = -1);
 template <typename T, typename D>

@@ -6,8 +6,8 @@
 #include "trireme/ops/resize/interpolation.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Resizes images [batch, channels, height, width], as torch.nn.functional.interpolate. T: float, double, bfloat16, float16,
-// computed in Accumulate<T>. Coordinates of pixels are double; in nearest mode they are float, as in torch.
+// Resizes images [batch, channels, height, width], as torch.nn.functional.interpolate does. T: float, double, bfloat16,
+// float16, computed in Accumulate<T>. Coordinates of pixels are double; in nearest mode they are float, as in torch.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 

@@ -26,13 +26,13 @@ struct Adam8bitPlanes {
   float* second_absmax;
 };
 
-// Updates `count` elements; the first one begins a block. The last block may be shorter. The moments are computed as in
+// Updates `count` elements; the first element begins a block. The last block may be shorter. The moments are computed as in
 // AdamUpdate, in the type of the weights, and rounded to codes at the end of the step. T: float or double.
 template <typename T, typename D = Cpu>
 TRIREME_EXPORT void adam_8bit(const AdamStep& step, std::size_t count, const Adam8bitPlanes<T>& planes, D = {});
 
-// For a part of one block, if other ranks update the rest: sets absmax[0] and absmax[1] to the largest magnitudes that the
-// moments of this part will have. Changes nothing else. A skipped step does not write absmax.
+// For a part of one block, if other ranks update the rest of the block. Sets absmax[0] and absmax[1] to the largest magnitudes
+// that the moments of this part will have. Changes nothing else. A skipped step does not write absmax.
 template <typename T, typename D = Cpu>
 TRIREME_EXPORT void measure_adam_8bit(const AdamStep& step, std::size_t count, const Adam8bitPlanes<T>& planes, float* absmax,
                                       D = {});

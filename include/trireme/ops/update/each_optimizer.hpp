@@ -18,9 +18,9 @@
 #include "trireme/ops/update/schedule_free_adamw.hpp"
 #include "trireme/ops/update/sgd.hpp"
 
-// Every optimizer, as X(name, Name, ...): its formula ops::NameUpdate, its class optim::Name with optim::NameOptions, and the
-// name by which optim::make_optimizer knows it. The passes on every device, their instantiations and the names are generated
-// from this list.
+// Each entry X(name, Name, ...) is an optimizer. Its formula is ops::NameUpdate, its class is optim::Name with
+// optim::NameOptions, and optim::make_optimizer knows the optimizer as "name". The passes on every device, their
+// instantiations and the names are generated from this list.
 #define TRIREME_EACH_OPTIMIZER(X, ...) \
   X(sgd, Sgd, __VA_ARGS__)             \
   X(adam, Adam, __VA_ARGS__)           \
@@ -35,8 +35,8 @@
   X(muon, Muon, __VA_ARGS__)           \
   X(adafactor, Adafactor, __VA_ARGS__)
 
-// All formulas: those above, the formula of ScheduleFreeAdamW, which make_optimizer does not know, and formulas of other
-// passes.
+// All formulas: the formulas above, the formula of ScheduleFreeAdamW, which make_optimizer does not know, and formulas of
+// other passes.
 #define TRIREME_EACH_FORMULA(X, ...)                     \
   TRIREME_EACH_OPTIMIZER(X, __VA_ARGS__)                 \
   X(schedule_free_adamw, ScheduleFreeAdamW, __VA_ARGS__) \

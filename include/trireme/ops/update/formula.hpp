@@ -9,7 +9,8 @@
 #include "trireme/ops/update/step_scalars.hpp"
 
 // The formula of an optimizer is a struct template in a header beside this one: NameUpdate<T> holds the scalars of a step,
-// rounded to the element type, and updates one element. The loops of the CPU and the kernels of a GPU are generated from it.
+// rounded to the element type, and updates one element. The loops of the CPU and the kernels of a GPU are generated from this
+// struct.
 //
 //   using Step = NameStep;                       the options of a step: on_device, and the fields that resolved() reads
 //   using Planes = ops::Planes<const T, T, ...>; the planes of gradient, weight and state

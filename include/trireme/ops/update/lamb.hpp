@@ -34,8 +34,8 @@ TRIREME_HOST_DEVICE double trust_ratio(const LambStep& step) {
   return ratio > step.max_trust_ratio ? step.max_trust_ratio : ratio;
 }
 
-// You et al. 2020, arXiv 1904.00962, in two passes: lamb_moments (ops/update/optimizer.hpp) updates the moments and measures u
-// = m_hat / (sqrt(v_hat) + eps) + weight_decay * w; then w -= lr * |w| / |u| * u.
+// You et al. 2020, arXiv 1904.00962, in two passes. First, lamb_moments (ops/update/optimizer.hpp) updates the moments and
+// measures u = m_hat / (sqrt(v_hat) + eps) + weight_decay * w; then w -= lr * |w| / |u| * u.
 template <typename T>
 struct LambUpdate {
   using Step = LambStep;

@@ -24,8 +24,8 @@ TRIREME_HOST_DEVICE double trust_ratio(const LarsStep& step) {
   return weight > 0 && gradient > 0 ? step.trust * weight / (gradient + step.weight_decay * weight) : 1;
 }
 
-// You, Gitman, Ginsburg 2017, arXiv 1708.03888, in two passes: lars_squares (ops/update/optimizer.hpp), then
-// v = momentum * v + lr * local rate * (g + weight_decay * w); w -= v.
+// You, Gitman, Ginsburg 2017, arXiv 1708.03888, in two passes. The first is lars_squares (ops/update/optimizer.hpp). The
+// second is v = momentum * v + lr * local rate * (g + weight_decay * w); w -= v.
 template <typename T>
 struct LarsUpdate {
   using Step = LarsStep;

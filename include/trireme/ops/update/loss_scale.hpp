@@ -17,9 +17,9 @@ struct LossScaleRules {
 // The loss scale of float16 and the counters that its updates need, as in torch.cuda.amp.GradScaler.
 struct LossScale {
   double scale = 1;                 // a value of type float
-  std::int64_t growth_tracker = 0;  // updates without overflow since the scale changed
+  std::int64_t growth_tracker = 0;  // updates without overflow after the last change of the scale
   std::int64_t skipped_steps = 0;
-  std::int64_t overflows = 0;  // since the last update()
+  std::int64_t overflows = 0;  // after the last update()
 
   TRIREME_HOST_DEVICE void update(const LossScaleRules& rules) {
     if (overflows > 0) {

@@ -6,7 +6,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Muon's passes over a matrix (Jordan et al. 2024), as torch.optim.Muon: the momentum gives a direction, Newton-Schulz
+// Muon's passes over a matrix (Jordan et al. 2024), as in torch.optim.Muon. The momentum gives a direction, Newton-Schulz
 // iterations make the direction's singular values about 1, and the weights take a step along the direction.
 
 struct MuonMomentumStep {

@@ -28,8 +28,8 @@ TRIREME_HOST_DEVICE double rectification(double beta2, std::int64_t update) {
   return std::sqrt((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length));
 }
 
-// Liu et al. 2020, arXiv 1908.03265, as torch.optim.RAdam: Adam's step times the rectification, or a step with momentum only if
-// the rectification is 0.
+// Liu et al. 2020, arXiv 1908.03265, as torch.optim.RAdam: Adam's step times the rectification. If the rectification is 0, the
+// step uses only the first moment.
 template <typename T>
 struct RadamUpdate {
   using Step = RadamStep;

@@ -63,7 +63,7 @@ struct RmspropUpdate {
     if constexpr (is_kept<Average>) {
       average = smoothing * average + one_minus_smoothing * g;
       const T centered = variance - average * average;
-      variance = centered < T(0) ? T(0) : centered;  // rounding may make it negative
+      variance = centered < T(0) ? T(0) : centered;  // rounding may make the difference negative
     }
     return g / (math::square_root(variance) + epsilon);
   }

@@ -23,8 +23,8 @@ TRIREME_HOST_DEVICE double warmed_up(const ScheduleFreeAdamWStep& step) {
   return step.update < step.warmup ? static_cast<double>(step.update) / static_cast<double>(step.warmup) : 1;
 }
 
-// The weight of this update in the average: its squared learning rate, divided by the sum of the squared learning rates of all
-// updates so far.
+// The weight of this update in the average. It is the update's squared learning rate, divided by the sum of the squared
+// learning rates of all updates so far.
 TRIREME_HOST_DEVICE double share_of_average(const ScheduleFreeAdamWStep& step) {
   const auto rising = static_cast<double>(step.update < step.warmup ? step.update : step.warmup);
   const auto warmup = static_cast<double>(step.warmup > 0 ? step.warmup : 1);

@@ -21,7 +21,8 @@ namespace parallel {
 
 class Exchange;
 
-// The coroutine that CommunicationHook::reduce returns. It stops at every co_await and goes on when that exchange is done.
+// The coroutine that CommunicationHook::reduce returns. It stops at every co_await and continues when the awaited exchange is
+// done.
 class [[nodiscard]] HookTask {
  public:
   struct promise_type {
@@ -45,7 +46,8 @@ class [[nodiscard]] HookTask {
     if (task_) task_.destroy();
   }
 
-  // Runs the coroutine to the next co_await and returns the exchange there, which the caller starts; null at the end.
+  // Runs the coroutine to the next co_await and returns the awaited exchange, which the caller starts. Returns null at the
+  // end.
   Exchange* resume() {
     task_.resume();
     return task_.done() ? nullptr : task_.promise().exchange;
@@ -55,7 +57,7 @@ class [[nodiscard]] HookTask {
   Handle task_;
 };
 
-// A collective that a hook awaits. Exchanges start in the order of the buckets, the same on all ranks.
+// A collective that a hook awaits. Exchanges start in the order of the buckets, which is the same on all ranks.
 class [[nodiscard]] Exchange {
  public:
   using Start = std::function<void(const Group&, std::vector<Pending>&)>;
@@ -84,8 +86,8 @@ struct NamedTensor {
   Tensor<float> values;
 };
 
-// The gradients of a bucket that a hook reduces, and collectives between the ranks that reduce it. co_await each collective
-// right where you call it. Buffers must live until the collective is done: make them local variables of the coroutine.
+// The gradients of a bucket that a hook reduces, and collectives between the ranks that reduce it. Write co_await right before
+// each call of a collective. Buffers must live until the collective is done, so make them local variables of the coroutine.
 class GradientBucket {
  public:
   struct Place {
@@ -104,7 +106,7 @@ class GradientBucket {
   int rank() const { return place_.rank; }                                  // among the ranks that reduce this bucket
   int size() const { return place_.size; }
 
-  // Sums data over the ranks, in place, with the same bits on all.
+  // Sums data over the ranks, in place. The result has the same bits on all ranks.
   template <typename T>
   Exchange all_reduce(std::span<T> data) const {
     return Exchange([this, data](const Group& group, std::vector<Pending>& pending) {
@@ -159,8 +161,8 @@ class GradientBucket {
   std::vector<NamedTensor> gradients_;
 };
 
-// Sums the gradients of buckets over the ranks, compressed or in any other way. Derive from it for a hook of your own. Each
-// DataParallel needs its own object.
+// Sums the gradients of buckets over the ranks, compressed or in any other way. Derive from this class to write a hook of your
+// own. Each DataParallel needs its own object.
 //
 //   class Signs final : public CommunicationHook {
 //     std::string str() const override { return "signs"; }
@@ -187,12 +189,12 @@ class CommunicationHook {
   // Called once before the first bucket, with the parameters whose gradients this rank's hook will get.
   virtual void prepare(std::span<const ParameterInfo> parameters);
 
-  // Replaces every gradient of the bucket by the sum over the ranks, or an approximation with the same bits on all ranks.
-  // reduce() is called as soon as the gradients are final, for the same buckets in the same order on all ranks, and runs while
-  // backward goes on. All ranks must await the same number of exchanges.
+  // Replaces every gradient of the bucket by the sum over the ranks, or by an approximation with the same bits on all ranks.
+  // reduce() is called as soon as the gradients are final, for the same buckets in the same order on all ranks. It runs while
+  // the backward pass continues. All ranks must await the same number of exchanges.
   virtual HookTask reduce(GradientBucket& bucket) = 0;
 
-  // All tensors that the hook keeps from step to step. A checkpoint saves them, and loading one fills them.
+  // All tensors that the hook keeps from step to step. Saving a checkpoint reads them, and loading a checkpoint fills them.
   virtual std::vector<NamedTensor> state() { return {}; }
 
   // Whether the hook changes the update itself, as momentum does. Such a hook runs in every step, even on one rank.

@@ -19,8 +19,8 @@ enum class CompressionBetween : std::uint8_t {
   ranks,  // every rank compresses its own gradients
 };
 
-// Makes a hook. Each DataParallel calls the factory for a hook of its own, since a hook keeps state of one model. Therefore
-// options with a factory can be copied and shared by ranks that are threads.
+// Makes a hook. Each DataParallel calls the factory for a hook of its own, because a hook keeps the state of one model.
+// Therefore options with a factory can be copied and shared by ranks that are threads.
 using HookFactory = std::function<std::shared_ptr<CommunicationHook>()>;
 
 struct CompressionOptions {
@@ -30,8 +30,8 @@ struct CompressionOptions {
   CompressionBetween between = CompressionBetween::nodes;
 };
 
-// Whether gradients are compressed, as decided at the first step that may be compressed. The seconds are for reducing one
-// step's gradients, without overlap, on the slowest rank; 0 if there was no trial.
+// Whether gradients are compressed, as decided at the first step that may be compressed. Both times are seconds that the
+// slowest rank takes to reduce one step's gradients without overlap; they are 0 if there was no trial.
 struct CompressionDecision {
   bool on = false;
   double dense_seconds = 0;       // predicted from measured reductions without compression
@@ -44,7 +44,8 @@ struct CompressionDecision {
 HookFactory float16_hook();
 HookFactory bfloat16_hook();
 
-// Sends 8 bits per element and a float scale per 256 elements. Each rank sums one part in float and sends it to all in 8 bits.
+// Sends 8 bits per element and a float scale per 256 elements. Each rank sums one part in float and sends the sum to all ranks
+// in 8 bits.
 HookFactory int8_hook();
 
 // Sends the elements of largest magnitude of each gradient; the other elements are added to the next step's gradient (Aji,
@@ -59,11 +60,11 @@ struct TopKOptions {
 };
 HookFactory top_k_hook(const TopKOptions& options = {});
 
-// Sends a gradient matrix as the product of two matrices with `rank` columns, found by one power iteration that starts from the
-// last step's matrices; the error of the product is added to the next step's gradient (Vogels et al. 2019, arXiv 1905.13727). A
-// gradient with more than two dims is split into leading dims (rows) and the others (columns) so that rows + columns is
-// smallest. Gradients that would not shrink to half are sent whole. Ranks hold the same bits if they compute with the same
-// instruction set.
+// Sends a gradient matrix as the product of two matrices with `rank` columns (Vogels et al. 2019, arXiv 1905.13727). One power
+// iteration finds these matrices; it starts from the last step's matrices. The error of the product is added to the next
+// step's gradient. A gradient with more than two dims becomes a matrix: some leading dims are the rows, and the other dims are
+// the columns. The split with the smallest rows + columns is used. Gradients that would not shrink to half are sent whole.
+// Ranks hold the same bits if they compute with the same instruction set.
 struct PowerSgdOptions {
   int rank = 4;
   std::uint64_t seed = 1;  // of the matrices with which the first step's iteration starts

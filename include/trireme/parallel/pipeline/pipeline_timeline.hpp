@@ -12,18 +12,18 @@ namespace parallel {
 // The time that a stage takes for one micro-batch.
 struct StageSeconds {
   double forward = 1;
-  double backward = 1;         // gradients of its input
-  double weight_gradient = 1;  // part of backward unless the schedule splits it
+  double backward = 1;         // gradients of the stage's input
+  double weight_gradient = 1;  // follows `backward` directly unless the schedule splits the backward pass
 };
 
 struct TimedAction {
   PipelineAction action;
-  double begin = 0;  // seconds since the step began
+  double begin = 0;  // seconds after the step began
   double end = 0;
 };
 
 struct PipelineTimeline {
-  std::vector<std::vector<TimedAction>> actions;  // by rank; forwards, backwards and weight gradients
+  std::vector<std::vector<TimedAction>> actions;  // by rank; forward passes, backward passes, weight gradients
   double seconds = 0;                             // of the step
 
   double idle_seconds(int rank) const;

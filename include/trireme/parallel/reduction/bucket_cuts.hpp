@@ -23,8 +23,8 @@ struct Bucket {
   std::size_t slices_end = 0;  // in a sharded step: one past its last slice
 };
 
-// A bucket takes gradients until it has `cap` bytes or more, the first bucket until it has `first_cap`. If both are 100,
-// gradients of 60, 60 and 30 bytes make a bucket of two and a bucket of one.
+// A bucket takes gradients until it has `cap` bytes or more, the first bucket until it has `first_cap`. If both caps are 100,
+// gradients of 60, 60 and 30 bytes make a bucket of two gradients and a bucket of one.
 BucketCuts cut_by_cap(std::span<const std::int64_t> gradient_bytes, std::int64_t cap, std::int64_t first_cap);
 
 // The time of a bucket's reduction: latency + bytes x seconds_per_byte. Buckets are reduced one after the other. Inside a node
@@ -47,7 +47,7 @@ ReductionCost fit_cost(std::span<const CostSample> samples);
 
 struct ReadyGradient {
   std::int64_t bytes = 0;
-  double ready_seconds = 0;  // since backward began
+  double ready_seconds = 0;  // after the backward pass began
 };
 
 // The seconds that the reductions add to the backward pass, which ends with the last gradient.

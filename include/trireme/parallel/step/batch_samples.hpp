@@ -13,7 +13,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace parallel {
 
-// The samples of a micro-batch, which name its random numbers: TapeOptions::first_sample and ::samples.
+// The samples of a micro-batch, which identify its random numbers: TapeOptions::first_sample and ::samples.
 struct BatchSamples {
   std::int64_t first = 0;
   std::optional<std::int64_t> count = {};
@@ -101,7 +101,7 @@ concept HasRows = requires(const B& batch) {
   { batch.rows() } -> std::convertible_to<std::int64_t>;
 };
 
-// Dim 0 of all tensors in a plain struct; nothing if it is not the same for all.
+// Dim 0 of all tensors in a plain struct; nothing if dim 0 is not the same for all tensors.
 template <typename B>
 std::optional<std::int64_t> common_rows(const B& batch) {
   std::optional<std::int64_t> rows;
@@ -138,7 +138,8 @@ BatchSamples samples_of(const Batch& batch, std::optional<std::int64_t> counted)
   } else {
     static_assert(
         requires { batch.first_sample; },
-        "a batch names its random numbers: give it a member first_sample, or give that number to backward()");
+        "a batch's random numbers depend on its first sample: give the batch a member first_sample, or give the number of its "
+        "first sample to backward()");
     const auto said = [&]() -> std::optional<std::int64_t> {
       if constexpr (detail::SaysSamples<Batch>)
         return static_cast<std::int64_t>(batch.samples);

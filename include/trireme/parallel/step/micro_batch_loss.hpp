@@ -22,7 +22,7 @@ struct MicroBatchLoss {
 using AddedLosses = std::vector<std::shared_ptr<AddedLoss>>;
 double value_of(const AddedLosses& added);
 
-// The loss of a stage other than the last, made of the losses that its layers added.
+// The loss of a stage other than the last: the sum of the losses that its layers added.
 MicroBatchLoss micro_batch_loss(const AddedLosses& added, bool on_host);
 
 // The given loss and the losses that layers added on the current tape.

@@ -41,7 +41,7 @@ class OpenStep {
   // The number of samples in a micro-batch; nothing if it is not known or differs between ranks.
   virtual std::optional<std::int64_t> samples_of_micro_batch() const = 0;
   virtual void set_samples(std::int64_t all) = 0;
-  virtual TapeOptions names_of(const BatchSamples& samples) const = 0;  // the names of its random numbers
+  virtual TapeOptions names_of(const BatchSamples& samples) const = 0;  // identify the samples' random numbers
 
   // The number of targets by which this rank's gradients are divided. If some ranks have one sample more, all ranks use the
   // number for the largest share, so that each sample has the same weight in the sum.

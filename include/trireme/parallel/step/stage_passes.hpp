@@ -18,10 +18,10 @@ struct StagePass {
   nn::PackedFlow input = {};                       // until forward() takes it
   std::vector<nn::FlowPart> input_gradients = {};  // of the parts with a gradient, in order; no memory if there is no gradient
   nn::PackedFlow output = {};                      // until it is sent; empty on the last stage
-  nn::GiveGradients give = {};                     // passes gradients to the output's parts that have one
+  nn::GiveGradients give = {};                     // passes gradients to the output's parts that have a gradient
   std::function<void()> backward = {};             // on the last stage: the backward pass from the loss
   std::int64_t nominal_targets = 0;                // of the loss
-  // On other stages, if their layers added losses: begins the backward pass of these losses.
+  // On other stages, begins the backward pass of the losses that their layers added, if there are any.
   std::function<void(const Tape& tape, std::int64_t nominal_targets)> begin_added = {};
 };
 

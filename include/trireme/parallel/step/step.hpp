@@ -32,20 +32,21 @@ namespace parallel {
 //   step.update(optimizer, {.learning_rate = rate(number), .clip_norm = 1});
 //
 // Gradients are reduced while backward() runs. A step that ends without update(), for example by an exception, is undone:
-// gradients are cleared and buffers restored; only messages that a communication hook has already sent can't be undone. All
-// ranks must give a step up at the same place: if only some ranks do so, the job fails because the ranks' calls differ, or a
-// later comparison finds that the replicas differ. In a pipeline a failed backward() ends the job, since messages between the
-// stages are still under way.
+// gradients are cleared and buffers restored. Only messages that a communication hook has already sent can't be undone. All
+// ranks must give up a step at the same place. If only some ranks give it up, the job fails because the ranks' calls differ,
+// or a later comparison finds that the replicas differ. In a pipeline a failed backward() ends the job, because messages
+// between the stages are still under way.
 //
-// update() sets these metrics in monitor::Registry::current(), with the prefix ParallelOptions::metrics_prefix: the gauges
-// loss, gradient_norm, learning_rate, loss_scale (float16), step_seconds (since begin()) and exposed_communication_seconds; the
-// counters targets, sent_bytes (by this rank to other nodes) and skipped_steps. This takes no communication. Steps of a
-// StepGraph set no metrics.
+// update() sets these metrics in monitor::Registry::current(), with the prefix ParallelOptions::metrics_prefix:
+// - gauges: loss, gradient_norm, learning_rate, loss_scale (float16), step_seconds (from begin() on),
+//   exposed_communication_seconds
+// - counters: targets, sent_bytes (by this rank to other nodes), skipped_steps
+// This takes no communication. Steps of a StepGraph set no metrics.
 //
 // Steps of different models can nest: the discriminator may take its step inside the loss of the generator. Each model's
-// DataParallel needs a group of its own (Group::split). The outer loss must use the inner model only after the inner step,
-// which changes its parameters: a gradient for a parameter that was updated since its use is an error. Frozen parameters are
-// not checked for this.
+// DataParallel needs a group of its own (Group::split). The inner step changes the inner model's parameters, so the outer loss
+// must use the inner model only after the inner step. A gradient for a parameter that was updated after its use is an error.
+// Frozen parameters are not checked for this.
 class [[nodiscard]] Step {
  public:
   Step(std::int64_t number, std::shared_ptr<OpenStep> open);  // DataParallel::begin calls it
@@ -55,11 +56,12 @@ class [[nodiscard]] Step {
 
   // Runs one micro-batch: opens a tape, calls loss(), multiplies the result by the loss scale of float16 and runs the backward
   // pass. Random numbers depend on batch.first_sample, the number of the batch's first sample among the samples of all ranks,
-  // and on the number of its samples, see samples_of(). A Range of samples may take the place of the batch; without random
-  // numbers the first number is enough. loss() returns a Loss, or a Variable of one element, which counts as one target.
+  // and on the number of samples in the batch, see samples_of(). `batch` may also be a Range of samples; if the loss draws no
+  // random numbers, the number of the first sample is enough. loss() returns a Loss, or a Variable of one element, which
+  // counts as one target.
   //
-  // If batch norm is synchronised, the model must be in training mode on all ranks or in evaluation mode on all; otherwise all
-  // ranks throw an Error{rank_mismatch} that names the ranks.
+  // If batch norm is synchronised, the model must be in training mode on all ranks or in evaluation mode on all ranks.
+  // Otherwise all ranks throw an Error{rank_mismatch} that names the ranks.
   template <typename Batch, std::invocable F>
   void backward(const Batch& batch, const F& loss) {
     if constexpr (gives_loss<F>()) {
@@ -77,10 +79,11 @@ class [[nodiscard]] Step {
     }
   }
 
-  // Runs all micro-batches of this rank, as a loader gives them. Each is copied to the model's device, see data::brought_to.
-  // The model is a list of layers (nn::Staged), or has forward(batch) and loss(output, batch). A model of one stage runs the
-  // micro-batches one after the other, each as backward(batch, loss). A pipeline runs them by ParallelOptions::schedule:
-  // `batches` must have as many micro-batches as begin() was given, the same on all ranks of the pipeline axis.
+  // Runs all micro-batches of this rank, as a loader gives them. Each micro-batch is copied to the model's device, see
+  // data::brought_to. The model is a list of layers (nn::Staged), or has forward(batch) and loss(output, batch). A model of
+  // one stage runs the micro-batches one after the other, as backward(batch, loss) does. A pipeline runs them by
+  // ParallelOptions::schedule. Then `batches` must have as many micro-batches as begin() was given, the same number on all
+  // ranks of the pipeline axis.
   template <typename Net, std::ranges::input_range Batches>
   void backward(Net& model, const Batches& batches) {
     using D = typename Net::Device;
@@ -116,9 +119,9 @@ class [[nodiscard]] Step {
   // Makes requests of all ranks. A request of any rank appears in the summary of every rank.
   void ask(const StepRequests& requests);
 
-  // Waits for the gradients. Afterwards the store holds their sum over all ranks (if the step is sharded, only in the part that
-  // this rank updates), and the summary has the loss and norm of the whole model, without the loss scale. May be called again,
-  // also after update().
+  // Waits for the gradients. Afterwards the store holds the sum of the gradients over all ranks; if the step is sharded, it
+  // holds this sum only in the part that this rank updates. The summary has the loss and norm of the whole model, without the
+  // loss scale. finish() may be called again, also after update().
   const StepSummary& finish();
 
   // Calls finish() if that was not done, updates with the optimizer and ends the step, even if an exception is thrown. Returns
@@ -159,7 +162,7 @@ class [[nodiscard]] Step {
 
   std::int64_t number_;
   Phase phase_ = Phase::open;
-  std::shared_ptr<OpenStep> open_;  // null once the step is moved
+  std::shared_ptr<OpenStep> open_;  // null after the step was moved
 };
 
 }  // namespace parallel

@@ -21,8 +21,8 @@ struct Message {
   bool learnt = true;  // for the assistant: whether training learns the message; it is in the text in both cases
 };
 
-// The spellings of the tokens that begin and end a text, for example <s> and </s>; transformers' bos_token and eos_token.
-// Empty: there is no such token.
+// The spellings of the tokens that begin and end a text, for example <s> and </s>. Hugging Face transformers calls them
+// bos_token and eos_token. Empty: there is no such token.
 struct TextMarks {
   std::string begin;
   std::string end;
@@ -43,7 +43,7 @@ struct ChatTokens {
   std::vector<bool> learnt;  // for each token, whether it belongs to a learnt answer
 };
 
-// Formats a conversation as text for a model, like transformers' apply_chat_template.
+// Formats a conversation as text for a model, like apply_chat_template of Hugging Face transformers.
 //
 //   const tokenizers::ChatTemplate chat("chatml", tokenizer, tokenizers::text_marks(tokenizer, folder));
 //   const auto [tokens, learnt] = chat.encode({{"user", "Hello"}, {"assistant", "Good day"}});
@@ -53,7 +53,7 @@ struct ChatTokens {
 //   llama2   <s>[INST] <<SYS>>\n...\n<</SYS>>\n\n... [/INST] ... </s>
 //   mistral  <s>[INST] ... [/INST]...</s>; a system message begins the first turn
 //   zephyr   <|user|>\n...</s>\n
-//   alpaca   ### Instruction:\n...\n\n### Response:\n..., after the system message or Alpaca's default one
+//   alpaca   ### Instruction:\n...\n\n### Response:\n..., after the system message or Alpaca's default system message
 //   plain    the contents in sequence; each answer ends with the end token
 class ChatTemplate {
  public:
@@ -63,11 +63,11 @@ class ChatTemplate {
 
   static std::vector<std::string> names();
   // The name of the template in chat_template.jinja or tokenizer_config.json of `path`, a model's folder or a file in it.
-  // std::nullopt if there is no template or if it is unknown. A template is known if its whole text matches, except for white
-  // space and quotes within tags, names of variables, and the part that begins an answer. Templates that jinja() made are
-  // known.
+  // std::nullopt if there is no template or if the template is unknown. A template is known if its whole text matches, except
+  // for white space and quotes within tags, names of variables, and the part that begins an answer. Templates that jinja()
+  // made are known.
   static std::optional<std::string> known_in(const Location& path, const Tokenizer& tokenizer);
-  // The file in the folder that has a template, known or not; std::nullopt if there is none.
+  // The file of the folder that has a template, known or unknown; std::nullopt if there is no template.
   static std::optional<Location> file_in(const Location& path);
 
   // Throws Error for a role that is unknown or out of order.
@@ -75,9 +75,9 @@ class ChatTemplate {
   // The tokens of the text. alpaca and plain include the tokens that the tokenizer adds around a text. A token is learnt if any
   // of its bytes is learnt.
   ChatTokens encode(std::span<const Message> messages) const;
-  // The template in Jinja, for chat_template.jinja of a model's folder. transformers' apply_chat_template then returns the same
-  // text; with add_generation_prompt, it adds the beginning of an answer. For alpaca and plain the text begins with the tokens
-  // that the tokenizer adds before a text, because apply_chat_template adds none.
+  // The template in Jinja, for chat_template.jinja of a model's folder. apply_chat_template of Hugging Face transformers then
+  // returns the same text; with add_generation_prompt, it adds the beginning of an answer. For alpaca and plain the text
+  // begins with the tokens that the tokenizer adds before a text, because apply_chat_template adds none.
   std::string jinja() const;
 
  private:

@@ -41,7 +41,7 @@ struct Encoding {
 //   const auto tokens = tokenizer.encode("Hello, world");
 //   const auto text = tokenizer.decode(tokens, {.skip_special_tokens = true});
 //
-// Text must be UTF-8, otherwise encode() throws Error that names the byte; bytes() accepts any text.
+// Text must be UTF-8; otherwise encode() throws an Error that names the byte. bytes() accepts any text.
 class Tokenizer {
  public:
   // A tokenizer with one token per byte.
@@ -50,10 +50,10 @@ class Tokenizer {
   std::vector<std::int32_t> encode(std::string_view text, const EncodeOptions& options = {}) const;
   Encoding encode_with_offsets(std::string_view text, const EncodeOptions& options = {}) const;
   // Encodes a pair of texts, as for BERT. Offsets are relative to each token's own text. A tokenizer without a rule for pairs
-  // concatenates them.
+  // concatenates the encodings of both texts.
   Encoding encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options = {}) const;
 
-  // Replaces invalid UTF-8 by U+FFFD, except for bytes(). Skips unknown numbers, since a model may have more rows than its
+  // Replaces invalid UTF-8 by U+FFFD, except for bytes(). Skips unknown numbers, because a model may have more rows than its
   // tokenizer has tokens. Throws Error for a number below 0.
   std::string decode(std::span<const std::int32_t> tokens, const DecodeOptions& options = {}) const;
 

@@ -13,14 +13,16 @@ namespace trireme TRIREME_EXPORT {
 namespace tokenizers {
 
 // Reads the tokenizer of a model's folder, or a single tokenizer file. In a folder it takes the first of these files:
-// tokenizer.json (Hugging Face), tokenizer.model (sentencepiece), vocab.txt (BERT), vocab.json and merges.txt (GPT-2). If there
-// is no tokenizer.json, it also reads the folder's added tokens, from added_tokens_decoder in tokenizer_config.json or from
-// added_tokens.json.
+// tokenizer.json (Hugging Face), tokenizer.model (sentencepiece), vocab.txt (BERT), vocab.json and merges.txt (GPT-2). If
+// there is no tokenizer.json, read_tokenizer() also reads the folder's added tokens, from added_tokens_decoder in
+// tokenizer_config.json or from added_tokens.json.
 //
-// Supported in tokenizer.json: BPE and WordPiece models, byte-level or with byte fallback; the normalizers BertNormalizer,
-// Lowercase, NFC, NFD, NFKC, NFKD, Prepend, Replace, Sequence; the pre-tokenizers BertPreTokenizer, ByteLevel, Digits,
-// Metaspace, Sequence, Split; the post-processors BertProcessing, ByteLevel, RobertaProcessing, Sequence, TemplateProcessing;
-// the decoders that belong to these. For any other kind or option, throws Error with its name.
+// A tokenizer.json may have these parts. For any other kind or option, throws Error with its name.
+// - models: BPE and WordPiece, byte-level or with byte fallback
+// - normalizers: BertNormalizer, Lowercase, NFC, NFD, NFKC, NFKD, Prepend, Replace, Sequence
+// - pre-tokenizers: BertPreTokenizer, ByteLevel, Digits, Metaspace, Sequence, Split
+// - post-processors: BertProcessing, ByteLevel, RobertaProcessing, Sequence, TemplateProcessing
+// - the decoders that belong to these
 Tokenizer read_tokenizer(const Location& path);
 
 // Whether a folder has one of these files. Throws Error if the folder has only files of unsupported tokenizers.

@@ -16,12 +16,12 @@ namespace trireme TRIREME_EXPORT {
 namespace tokenizers {
 
 struct BpeTrainingOptions {
-  std::int64_t vocabulary_size = 32'000;         // the most tokens, including the special ones and the 256 bytes
+  std::int64_t vocabulary_size = 32'000;         // the largest number of tokens, with special tokens and the 256 bytes
   std::int64_t min_frequency = 0;                // pairs of tokens that occur less often are not merged
   std::vector<std::string> special_tokens = {};  // get the first numbers; they are not searched for in the texts
   std::string pattern = patterns::cl100k;        // a regular expression of Oniguruma; tokens lie within its matches
   bool skip_invalid = false;                     // skips and counts texts that are not UTF-8; false: they are an Error
-  int threads = 1;                               // the result does not depend on it
+  int threads = 1;                               // the result does not depend on their number
 };
 
 // A byte-level tokenizer.
@@ -31,7 +31,7 @@ struct TrainedBpe {
   std::vector<std::string> special_tokens;
   std::string pattern;
 
-  // The texts that it was made of.
+  // The texts from which the tokenizer was made.
   std::int64_t texts = 0, skipped_texts = 0;
   std::int64_t bytes = 0;
   std::int64_t words = 0, distinct_words = 0;
@@ -54,7 +54,7 @@ struct TextFiles {
 // the file and line or the number of the text.
 TrainedBpe train_bpe(const TextFiles& files, const BpeTrainingOptions& options = {});
 TrainedBpe train_bpe(std::span<const std::string> texts, const BpeTrainingOptions& options = {});
-// `next` returns std::nullopt after the last text. It is called by several threads, one at a time.
+// `next` returns std::nullopt after the last text. Several threads call `next`, one at a time.
 TrainedBpe train_bpe(const std::function<std::optional<std::string>()>& next, const BpeTrainingOptions& options = {});
 
 }  // namespace tokenizers
