@@ -61,11 +61,12 @@ nlohmann::json measure(const char* name, const data::ImageShape& shape, std::int
   };
   const data::ImageDataset dataset = random_images(shape);
   const data::Normalization normalization = data::normalization_of(dataset);
+  const data::BatchOptions batch_options{.batch_size = batch_size};
   std::vector<data::ImageLoader> loaders;
   for (const Case& one : cases) {
     loaders.emplace_back(
-        dataset, data::ImageLoaderOptions{
-                     .batch = {.batch_size = batch_size}, .normalization = normalization, .augmentation = one.augmentation});
+        dataset,
+        data::ImageLoaderOptions{.batch = batch_options, .normalization = normalization, .augmentation = one.augmentation});
   }
   SmallCnn model(shape);
   model.initialize({.seed = 1});

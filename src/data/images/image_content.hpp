@@ -28,6 +28,7 @@ class ImageContent {
   // An image of this shape; where there is a rule, that box of the image as it is stored, as large as the whole.
   virtual LabelledPixels read(std::int64_t index, const ImageShape& shape, const BoxRule& box_of) const = 0;
   virtual std::int32_t label(std::int64_t index) const = 0;
+  virtual bool is_in_memory() const { return false; }  // as pixels
 
   // Of images [begin, begin + count), in words that differ where they do.
   virtual std::string description(std::int64_t begin, std::int64_t count, const ImageShape& shape) const = 0;

@@ -29,6 +29,7 @@ class ImagesInMemory final : public ImageContent {
   }
 
   std::int32_t label(std::int64_t index) const override { return labels_[static_cast<std::size_t>(index)]; }
+  bool is_in_memory() const override { return true; }
 
   std::string description(std::int64_t begin, std::int64_t count, const ImageShape& shape) const override {
     std::uint64_t sum = 0;
@@ -109,6 +110,8 @@ LabelledPixels read_pixels(const ImageDataset& images, std::int64_t index, const
   return images.reader_(images.begin_ + index, among,
                         [&](std::int64_t image) { return images.content_->read(image, images.shape_, box_of); });
 }
+
+bool ImageDataset::is_in_memory() const noexcept { return content_->is_in_memory(); }
 
 ImagePixels ImageDataset::image(std::int64_t index) const {
   const ImagePixels pixels = read_pixels(*this, index).pixels;

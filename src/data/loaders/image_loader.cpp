@@ -1,5 +1,7 @@
 #include "trireme/data/loaders/image_loader.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <mutex>
 #include <utility>
@@ -82,10 +84,13 @@ ImageBatch ImageLoader::load(std::int64_t step, std::int64_t micro_batch) const 
   std::int32_t partner_label = no_label;
   FirstException thrown;
   const std::int64_t first_row = before_first.empty() ? 0 : -1;
+  // Images take unequal times to decode, and equal times otherwise.
+  const std::int64_t chunk = dataset_.is_in_memory() ? (rows - first_row) / omp_get_max_threads() + 1 : 4;
 #pragma omp parallel if (rows * shape.numel() >= least_values)
   {
+    const Stopwatch all;
     Seconds spent;  // of this thread
-#pragma omp for schedule(dynamic, 4) nowait
+#pragma omp for schedule(dynamic, chunk) nowait
     for (std::int64_t row = first_row; row < rows; ++row) {
       thrown.guard([&] {
         if (row < 0) {
@@ -100,6 +105,7 @@ ImageBatch ImageLoader::load(std::int64_t step, std::int64_t micro_batch) const 
         }
       });
     }
+    spent.augmenting = all.seconds() - spent.reading - spent.decoding;
     spent_->add(spent);
   }
   thrown.rethrow();
@@ -111,7 +117,6 @@ ImageBatch ImageLoader::load(std::int64_t step, std::int64_t micro_batch) const 
 }
 
 std::int32_t ImageLoader::read(std::int64_t sample, std::span<float> into, Seconds& spent) const {
-  const Stopwatch all;
   const Image pixels{.pixels = into, .shape = dataset_.shape()};
   const std::uint64_t seed = options_.batch.seed;
   const LabelledPixels stored = read_pixels(dataset_, image_of(sample), crop_rule(options_.augmentation, seed, sample));
@@ -120,7 +125,6 @@ std::int32_t ImageLoader::read(std::int64_t sample, std::span<float> into, Secon
   if (const auto& erasing = options_.augmentation.random_erasing) erase_box(*erasing, seed, sample, pixels);
   spent.reading += stored.reading_seconds;
   spent.decoding += stored.decoding_seconds;
-  spent.augmenting += all.seconds() - stored.reading_seconds - stored.decoding_seconds;
   return stored.label;
 }
 

@@ -58,6 +58,7 @@ class ImageDataset {
   std::int64_t count() const noexcept { return count_; }
   std::int64_t classes() const noexcept { return classes_; }
   const ImageShape& shape() const noexcept { return shape_; }
+  bool is_in_memory() const noexcept;  // false: each read decodes an image
 
   // image() and label() throw Error for an index outside of [0, count()).
   ImagePixels image(std::int64_t index) const;
