@@ -153,7 +153,7 @@ void throw_other_results() {
                .message = "recompute: the function did something else when the backward pass ran it again: it used other "
                           "parameters, other values of them or other operations, or returned other results",
                .hint = "the function must depend only on its inputs, on parameters and on random numbers of the tape; don't "
-                       "update or freeze parameters, or call train() or eval(), between forward and backward"});
+                       "update parameters between forward and backward"});
 }
 
 }  // namespace detail

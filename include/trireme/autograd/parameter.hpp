@@ -85,9 +85,9 @@ class Parameter {
   Variable<X, D, M> recorded(Tensor<X, D> value) const {
     store().require_values(index());
     Tape* tape = Tape::current();
-    if (tape == nullptr || !info().trainable || !model_->gradients().is_on(info().name)) {
-      return Variable<X, D, M>(std::move(value));
-    }
+    if (tape == nullptr || !info().trainable) return Variable<X, D, M>(std::move(value));
+    const bool has_gradient = Tape::once([this] { return model_->gradients().is_on(info().name); });
+    if (!has_gradient) return Variable<X, D, M>(std::move(value));
     return {std::move(value), Gradient<M, D>(std::make_shared<detail::ParameterSlot<M, D>>(*tape, model_, index()))};
   }
   FlatStore& store() const { return model_->store(); }

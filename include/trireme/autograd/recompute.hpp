@@ -97,7 +97,8 @@ class SumVersions {
 //
 // inputs: Variables, Tensors, vectors of these, or structs with each(visit) as flow.hpp describes. The function returns such a
 // value or a tuple of Variables. The function may use parameters, captured Variables, dropout, add_loss() and recompute(), and
-// must do the same in each run. Batch norm updates its running statistics once. Modules that the function uses must live until
+// must do the same in each run. Batch norm updates its running statistics once. In the second run modules are frozen, and in
+// training or evaluation mode, as in the first run. Modules that the function uses must live until
 // the backward pass. Without a tape, recompute() only calls the function.
 //
 // Throws Error if the function changes an input in place. backward() throws Error if an input was changed in place after the

@@ -12,6 +12,7 @@
 #include "trireme/autograd/buffer.hpp"
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/parameter.hpp"
+#include "trireme/autograd/tape.hpp"
 #include "trireme/autograd/tensor_parallel/operations.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/base/layer_names.hpp"
@@ -138,7 +139,10 @@ class Module {
   // Sets training or evaluation mode, which batch norm and dropout use, for this module and the modules within it.
   void train(bool on = true) { model_->modes().set(name_, on); }
   void eval() { train(false); }
-  bool training() const { return model_->modes().is_on(name_); }
+  // In a recomputed function, further runs see what the first run saw, as for frozen parameters.
+  bool training() const {
+    return Tape::once([this] { return model_->modes().is_on(name_); });
+  }
 
  protected:
   ~Module() = default;
