@@ -1,4 +1,5 @@
-"""Encodes a text, then again and again, by tokenizers or gigatoken, on one thread: prints megabytes a second as JSON."""
+"""Encodes a text, then again and again, by tokenizers or gigatoken, on one thread: prints megabytes a second of the
+processor's time as JSON. Python's lists of the tokens are not made."""
 
 import importlib.metadata
 import json
@@ -23,7 +24,10 @@ def main():
         made = tokenizers.Tokenizer.from_file(tokenizer)
 
         def encode():
-            return len(made.encode(text).ids)
+            return made.encode(text)
+
+        def count(encoded):
+            return len(encoded.ids)
 
     else:
         import gigatoken
@@ -31,17 +35,21 @@ def main():
         made = gigatoken.Tokenizer(tokenizer)
 
         def encode():
-            return len(made.encode(text))
+            return made.encode(text)
+
+        count = len
 
     def seconds():
-        start = time.perf_counter()
-        encode()
-        return time.perf_counter() - start
+        start = time.process_time()
+        encoded = encode()
+        end = time.process_time()
+        del encoded
+        return end - start
 
     megabytes = len(text.encode()) * 1e-6
     figures = {"first_megabytes_per_second": megabytes / seconds()}
     figures["again_megabytes_per_second"] = megabytes / statistics.median(seconds() for _ in range(AGAIN))
-    print(json.dumps(figures | {"tokens": encode(), "version": importlib.metadata.version(peer)}))
+    print(json.dumps(figures | {"tokens": count(encode()), "version": importlib.metadata.version(peer)}))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -188,12 +190,27 @@ TEST_CASE("known patterns match what their regular expressions match") {
                      "\u0660",     "\u216B",  "\u4E2D",
                      "\U0001F44B", "\u200B",  std::string(1, '\0'),
                      "\x7F",       "\x1C",    "_"};
+  // ASCII characters are looked at many at once.
+  Texts ascii{"word",
+              " and",
+              "...",
+              "x's",
+              std::string(70, 'a'),
+              std::string(70, ' '),
+              std::string(70, '\n'),
+              std::string(70, '.'),
+              std::string(70, '1')};
+  std::ranges::copy_if(pieces, std::back_inserter(ascii), [](const std::string& piece) {
+    return std::ranges::all_of(piece, [](char byte) { return (byte & 0x80) == 0; });
+  });
   std::string text;
   std::uint64_t state = 7;
-  for (int count = 0; count < 60'000; ++count) {
+  const auto add_any = [&](const Texts& of) {
     state = state * 6364136223846793005u + 1442695040888963407u;
-    text += pieces[(state >> 33) % pieces.size()];
-  }
+    text += of[(state >> 33) % of.size()];
+  };
+  for (int count = 0; count < 60'000; ++count) add_any(pieces);
+  for (int count = 0; count < 60'000; ++count) add_any(ascii);
   for (char32_t character = 0; character < 0x110000; ++character) {
     if (character >= 0xD800 && character <= 0xDFFF) continue;
     tokenizers::append_character(character, text);

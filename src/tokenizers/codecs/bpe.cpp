@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -12,16 +11,6 @@
 
 namespace trireme::tokenizers {
 namespace {
-
-std::uint32_t next_number() {
-  static std::atomic<std::uint32_t> last{0};
-  return ++last;
-}
-
-WordCache& cache_of_thread() {
-  static thread_local WordCache cache;
-  return cache;
-}
 
 [[noreturn]] void refuse(std::string_view word, const std::string& part) {
   throw Error({.code = ErrorCode::invalid_argument,
@@ -49,8 +38,7 @@ Bpe::Bpe(std::shared_ptr<const TokenSpellings> tokens, Merges merges, const BpeO
       merges_(std::move(merges)),
       options_(options),
       characters_(options.byte_level ? WordTable(0) : characters_of(*tokens_)),
-      whole_(static_cast<std::size_t>(tokens_->size())),
-      number_(next_number()) {
+      whole_(static_cast<std::size_t>(tokens_->size())) {
   for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
     const std::string itself(1, static_cast<char>(byte));
     bytes_[byte] = tokens_->find(options_.byte_level ? itself : fmt::format("<0x{:02X}>", byte)).value_or(-1);
@@ -82,74 +70,20 @@ bool Bpe::is_known(std::string_view word) const {
   return true;
 }
 
-void Bpe::encode(std::string_view text, std::span<const Range> words, std::vector<std::int32_t>& tokens,
-                 std::vector<std::int32_t>* sizes) const {
+void Bpe::encode_word(std::string_view word, std::vector<std::int32_t>& tokens, std::vector<std::int32_t>* sizes) const {
   static thread_local std::vector<Symbol> symbols;
-  if (sizes != nullptr) {
-    for (const Range& word : words) {
-      merge(part_of(text, word), symbols);
-      for (const Symbol& symbol : symbols) {
-        tokens.push_back(symbol.token);
-        sizes->push_back(symbol.bytes);
-      }
-    }
-    return;
-  }
-  require(words.size() <= most_words, "a model encodes {} words at once, not {}", most_words, words.size());
-  // Prefetches all cache entries before it reads the first, since most are not in the processor's cache.
-  WordCache& cache = cache_of_thread();
-  std::array<WordKey, most_words> keys;
-  std::array<WordCache::Entry*, most_words> entries;
-  for (std::size_t at = 0; at < words.size(); ++at) {
-    const std::string_view word = part_of(text, words[at]);
-    entries[at] = nullptr;
-    if (word.size() > WordKey::most_bytes) continue;
-    // In place: a copy would have to wait until its parts are stored.
-    std::construct_at(&keys[at], word, text.size() - static_cast<std::size_t>(words[at].begin));
-    entries[at] = cache.entries_of(keys[at]);
-    __builtin_prefetch(entries[at], 1);
-  }
-  std::array<std::int32_t, most_words * WordCache::most_tokens> found;
-  std::size_t count = 0;
-  for (std::size_t at = 0; at < words.size(); ++at) {
-    const std::string_view word = part_of(text, words[at]);
-    WordCache::Entry* entry = entries[at];
-    bool is_there = entry != nullptr && holds(*entry, keys[at]);
-    if (!is_there && entry != nullptr && holds(entry[1], keys[at])) {
-      is_there = true;
-      ++entry;
-    }
-    if (is_there || fill(entry, keys[at], word, symbols)) {
-      std::copy_n(entry->tokens.begin(), WordCache::most_tokens, found.begin() + static_cast<std::ptrdiff_t>(count));
-      count += entry->count;
-    } else {
-      tokens.insert(tokens.end(), found.begin(), found.begin() + static_cast<std::ptrdiff_t>(std::exchange(count, 0)));
-      for (const Symbol& symbol : symbols) tokens.push_back(symbol.token);
-    }
-  }
-  tokens.insert(tokens.end(), found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count));
-}
-
-bool Bpe::holds(const WordCache::Entry& entry, const WordKey& word) const {
-  return entry.model == number_ && entry.word == word;
-}
-
-// Puts a word's tokens into an entry, whose former content goes to the next one. Returns false if there is no entry or they do
-// not fit; then they are in `symbols`.
-bool Bpe::fill(WordCache::Entry* entry, const WordKey& key, std::string_view word, std::vector<Symbol>& symbols) const {
-  if (entry != nullptr) {
-    if (const std::int32_t whole = whole_.find(key); whole >= 0) {
-      entry[1] = entry[0];
-      *entry = {.word = key, .model = number_, .count = 1, .tokens = {whole}};
-      return true;
+  if (word.size() <= WordKey::most_bytes) {
+    if (const std::int32_t whole = whole_.find(WordKey(word)); whole >= 0) {
+      tokens.push_back(whole);
+      if (sizes != nullptr) sizes->push_back(static_cast<std::int32_t>(word.size()));
+      return;
     }
   }
   merge(word, symbols);
-  if (entry == nullptr || symbols.size() > WordCache::most_tokens) return false;
-  entry[1] = entry[0];
-  *entry = {.word = key, .model = number_, .count = static_cast<std::uint32_t>(symbols.size())};
-  std::ranges::transform(symbols, entry->tokens.begin(), &Symbol::token);
-  return true;
+  for (const Symbol& symbol : symbols) {
+    tokens.push_back(symbol.token);
+    if (sizes != nullptr) sizes->push_back(symbol.bytes);
+  }
 }
 
 void Bpe::merge(std::string_view word, std::vector<Symbol>& symbols) const {

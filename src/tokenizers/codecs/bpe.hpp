@@ -10,7 +10,6 @@
 #include "tokenizers/codecs/merges.hpp"
 #include "tokenizers/codecs/model.hpp"
 #include "tokenizers/codecs/token_spellings.hpp"
-#include "tokenizers/codecs/word_cache.hpp"
 #include "tokenizers/codecs/word_table.hpp"
 
 namespace trireme::tokenizers {
@@ -28,12 +27,10 @@ class Bpe : public Model {
  public:
   Bpe(std::shared_ptr<const TokenSpellings> tokens, Merges merges, const BpeOptions& options);
 
-  void encode(std::string_view text, std::span<const Range> words, std::vector<std::int32_t>& tokens,
-              std::vector<std::int32_t>* sizes) const override;
+  void encode_word(std::string_view word, std::vector<std::int32_t>& tokens, std::vector<std::int32_t>* sizes) const override;
 
  private:
-  bool holds(const WordCache::Entry& entry, const WordKey& word) const;
-  bool fill(WordCache::Entry* entry, const WordKey& key, std::string_view word, std::vector<Symbol>& symbols) const;
+  void fetch(std::string_view word) const override { whole_.fetch(WordKey(word)); }
   bool comes_of_merges(std::int32_t token) const;
   bool is_known(std::string_view word) const;
   void begin(std::string_view word, std::vector<Symbol>& symbols) const;
@@ -47,7 +44,6 @@ class Bpe : public Model {
   std::array<std::int32_t, 256> bytes_;  // the token of each byte, or -1
   WordTable characters_;                 // single characters that are a token
   WordTable whole_;                      // words that are a token
-  std::uint32_t number_;                 // identifies this model in the process
 };
 
 }  // namespace trireme::tokenizers

@@ -16,6 +16,7 @@ constexpr std::size_t most_of_a_short_word = 64;
 
 Merges::Merges(std::size_t count)
     : entries_(std::bit_ceil(std::max<std::size_t>(2 * count, 16))),
+      known_(entries_.size() / 8),
       mask_(entries_.size() - 1),
       shift_(64 - std::countr_zero(entries_.size())) {}
 
@@ -24,6 +25,8 @@ void Merges::add(std::int32_t left, std::int32_t right, const Merge& merge) {
   std::size_t at = place_of(pair);
   while (entries_[at].pair != empty && entries_[at].pair != pair) at = (at + 1) & mask_;
   entries_[at] = {.pair = pair, .merge = merge};
+  const std::uint64_t bit = hash_of(pair) >> (shift_ - 3);
+  known_[bit / 64] |= std::uint64_t{1} << bit % 64;
 }
 
 void Merges::apply(std::vector<Symbol>& word) const {

@@ -125,12 +125,12 @@ void TextCodec::encode_words(const TracedText& text, std::string_view whole, Enc
   std::size_t count = 0;
   const auto encode_them = [&] {
     const auto those = std::span(words).first(std::exchange(count, 0));
-    if (!text.is_traced()) return parts_.model->encode(text.text(), those, to.tokens, nullptr);
+    if (!text.is_traced()) return parts_.model->encode(text.text(), those, to.tokens);
     static thread_local std::vector<std::int32_t> sizes;
-    sizes.clear();
-    parts_.model->encode(text.text(), those, to.tokens, &sizes);
-    auto size = sizes.begin();
     for (const Range& word : those) {
+      sizes.clear();
+      parts_.model->encode_word(part_of(text.text(), word), to.tokens, &sizes);
+      auto size = sizes.begin();
       for (std::int64_t begin = word.begin, end = 0; begin < word.end; begin = end) {
         end = begin + *size++;
         to.offsets.push_back(offset_of({.begin = begin, .end = end}, text, whole));

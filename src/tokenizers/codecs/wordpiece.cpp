@@ -75,11 +75,6 @@ void WordPiece::grow() {
   edges_ = std::move(larger);
 }
 
-void WordPiece::encode(std::string_view text, std::span<const Range> words, std::vector<std::int32_t>& tokens,
-                       std::vector<std::int32_t>* sizes) const {
-  for (const Range& word : words) encode_word(part_of(text, word), tokens, sizes);
-}
-
 void WordPiece::encode_word(std::string_view word, std::vector<std::int32_t>& tokens, std::vector<std::int32_t>* sizes) const {
   const std::size_t before = tokens.size(), sizes_before = sizes == nullptr ? 0 : sizes->size();
   const auto give_up = [&] {

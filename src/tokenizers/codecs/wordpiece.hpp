@@ -22,8 +22,7 @@ class WordPiece : public Model {
  public:
   WordPiece(std::shared_ptr<const TokenSpellings> tokens, const WordPieceOptions& options);
 
-  void encode(std::string_view text, std::span<const Range> words, std::vector<std::int32_t>& tokens,
-              std::vector<std::int32_t>* sizes) const override;
+  void encode_word(std::string_view word, std::vector<std::int32_t>& tokens, std::vector<std::int32_t>* sizes) const override;
 
  private:
   // An edge of the trie of all tokens: it leads from a node by a byte.
@@ -32,7 +31,6 @@ class WordPiece : public Model {
     std::int32_t to = 0;
     std::int32_t token = -1;  // the token that ends at `to`, or -1
   };
-  void encode_word(std::string_view word, std::vector<std::int32_t>& tokens, std::vector<std::int32_t>* sizes) const;
   void add(std::string_view text, std::int32_t from, std::int32_t token);
   const Edge* find(std::int32_t node, char byte) const;
   Edge& edge(std::int32_t node, char byte);

@@ -1,13 +1,14 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string_view>
 
+#include "tokenizers/text/byte_kinds.hpp"
 #include "tokenizers/text/utf8.hpp"
 #include "trireme/core/range.hpp"
 
@@ -65,7 +66,74 @@ class PatternScanner {
     return end_of_spaces(at);
   }
 
+  // Whether begins_from(at) may be called and may find several matches.
+  bool has_many_at(std::size_t at) const {
+    return at + ByteKinds::bytes <= text_.size() && static_cast<unsigned char>(text_[at] | text_[at + 1]) < 0x80;
+  }
+
+  // Where matches begin in the 64 bytes from `at` on, if one begins there: bit i is for at + i. Only those that are certain,
+  // whatever stands behind the last ASCII character of these bytes.
+  std::uint64_t begins_from(std::size_t at) const {
+    const ByteKinds kinds(text_.data() + at);
+    std::uint64_t begins = begins_among(kinds) | 1;
+    const int end = std::countr_zero(kinds.beyond);
+    if (end == 0) return 1;
+    // Of spaces at the end only the first is certain: the others depend on what follows.
+    int certain = std::min(end, end - std::countl_one(kinds.spaces << (64 - end)) + 1);
+    for (std::uint64_t quotes = kinds.quotes & begins; quotes != 0; quotes &= quotes - 1) {
+      const int quote = std::countr_zero(quotes);
+      if (quote + 3 >= end) {
+        certain = std::min(certain, quote + 1);
+        break;
+      }
+      const std::size_t end_of_word = end_of_contraction(at + static_cast<std::size_t>(quote));
+      if (end_of_word == 0) continue;
+      begins &= ~(std::uint64_t{2} << quote);
+      begins |= std::uint64_t{1} << (end_of_word - at);
+    }
+    return begins & ~std::uint64_t{0} >> (64 - certain);
+  }
+
  private:
+  // Where matches begin, contractions apart. The first byte begins one, so that what precedes it does not matter.
+  std::uint64_t begins_among(const ByteKinds& kinds) const {
+    const auto behind = [](std::uint64_t set) { return set << 1; };
+    const auto before = [](std::uint64_t set) { return set >> 1; };
+    const std::uint64_t letters = kinds.letters, numbers = kinds.numbers, spaces = kinds.spaces, others = kinds.others();
+    const std::uint64_t first_letters = letters & ~behind(letters), first_numbers = numbers & ~behind(numbers),
+                        first_others = others & ~behind(others) & ~behind(kinds.blanks),
+                        first_spaces = spaces & ~behind(spaces);
+    if constexpr (is_gpt2) {
+      // The last of several spaces begins a match too, and if it is ' ', then what follows does not.
+      return ((first_letters | first_numbers) & ~behind(kinds.blanks)) | first_others | first_spaces |
+             (spaces & ~before(spaces));
+    } else {
+      // A single sign that no ' ' precedes belongs to the letters behind it, and so does a space that is no newline.
+      const std::uint64_t apart = numbers | kinds.newlines | (others & (behind(others) | behind(kinds.blanks)));
+      // Newlines behind signs belong to these.
+      const std::uint64_t of_signs = kinds.newlines & behind(others), more = kinds.newlines + of_signs;
+      const std::uint64_t after_signs = more & ~kinds.newlines & spaces;
+      // Spaces behind the last newline begin a match, and so does the last of them.
+      const std::uint64_t bare = spaces & ~kinds.newlines, last = bare & ~before(spaces);
+      std::uint64_t at_end = last;
+      for (std::uint64_t shift = 1, through = bare; shift < 64; shift *= 2) {
+        at_end |= through & at_end >> shift;
+        through &= through >> shift;
+      }
+      return (first_letters & behind(apart)) | begins_of_numbers(first_numbers, numbers) | first_others |
+             (first_spaces & ~of_signs) | after_signs | (at_end & behind(kinds.newlines)) | last;
+    }
+  }
+
+  // Numbers are split after most_digits_ digits.
+  std::uint64_t begins_of_numbers(std::uint64_t first, std::uint64_t numbers) const {
+    if (most_digits_ == 1) return numbers;
+    std::uint64_t begins = first;
+    const std::uint64_t fourth = numbers & numbers << 1 & numbers << 2;
+    for (std::uint64_t next = first << 3 & fourth; next != 0; next = next << 3 & fourth) begins |= next;
+    return begins;
+  }
+
   struct Character {
     CharacterClass is;
     std::size_t end;
@@ -83,15 +151,11 @@ class PatternScanner {
 
   // Looks at 8 bytes at a time, without a branch for each.
   std::size_t end_of_letters(std::size_t at) const {
-    constexpr std::uint64_t ones = 0x0101010101010101u;
     while (at + 8 <= text_.size()) {
-      std::uint64_t bytes = 0;
-      std::memcpy(&bytes, text_.data() + at, 8);
-      const std::uint64_t small = (bytes | 0x20 * ones) & 0x7F * ones;
-      // The highest bit of a byte: it is an ASCII letter.
-      const std::uint64_t letters = (small + (0x80 - 'a') * ones) & ~(small + (0x7F - 'z') * ones) & ~bytes & 0x80 * ones;
-      if (letters != 0x80 * ones) {
-        at += static_cast<std::size_t>(std::countr_one(letters | 0x7F * ones)) / 8;
+      const std::uint64_t read = eight::read(text_.data() + at), ascii = read & ~eight::highest;
+      const std::uint64_t letters = eight::between(ascii | 0x20 * eight::ones, 'a', 'z') & ~read;
+      if (letters != eight::highest) {
+        at += static_cast<std::size_t>(std::countr_one(letters | ~eight::highest)) / 8;
         if (static_cast<unsigned char>(text_[at]) < 0x80) return at;
         break;
       }
@@ -160,10 +224,19 @@ class PatternScanner {
 template <typename Visit>
 void for_matches_of(const KnownPattern& pattern, std::string_view text, const Visit& visit) {
   const auto scan = [&](const auto& scanner) {
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t end = scanner.match_at(at);
+    std::size_t at = 0;
+    const auto end_match = [&](std::size_t end) {
       visit(Range{.begin = static_cast<std::int64_t>(at), .end = static_cast<std::int64_t>(end)});
       at = end;
+    };
+    while (at < text.size()) {
+      const std::size_t from = at;
+      if (scanner.has_many_at(at)) {
+        for (std::uint64_t begins = scanner.begins_from(at) & ~std::uint64_t{1}; begins != 0; begins &= begins - 1) {
+          end_match(from + static_cast<std::size_t>(std::countr_zero(begins)));
+        }
+      }
+      if (at == from) end_match(scanner.match_at(at));
     }
   };
   if (pattern.is_gpt2) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,11 +53,14 @@ class TracedText {
    public:
     explicit Rewriter(const TracedText& from) : from_(from) {}
 
-    void keep(std::size_t begin, std::size_t end) {
+    // Returns what it has written, which the caller may change before the next call.
+    std::span<char> keep(std::size_t begin, std::size_t end) {
       if (of_first_ == size_) of_first_ += from_.of_first_in(begin, end);
       append(from_.text_.substr(begin, end - begin), from_.text_.size() - begin);
-      if (!from_.is_traced_) return;
-      for (std::size_t at = begin; at < end; ++at) sources_.push_back(source(at, at + 1));
+      if (from_.is_traced_) {
+        for (std::size_t at = begin; at < end; ++at) sources_.push_back(source(at, at + 1));
+      }
+      return std::span(text_).subspan(size_ - (end - begin), end - begin);
     }
     // Replaces these bytes by `instead`.
     void replace(std::size_t begin, std::size_t end, std::string_view instead) {

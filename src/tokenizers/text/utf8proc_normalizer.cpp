@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tokenizers/text/byte_kinds.hpp"
 #include "tokenizers/text/characters.hpp"
 #include "tokenizers/text/normalizer.hpp"
 #include "tokenizers/text/utf8.hpp"
@@ -190,8 +191,9 @@ class UnicodeNormalizer : public Normalizer {
   std::size_t next_change(std::string_view text, std::size_t at, std::size_t& before) const {
     before = at;
     while (at < text.size() && !changes(text, at)) {
-      before = at;
-      at += size_of_character(text[at]);
+      const std::size_t end = end_of_ascii(text, at);
+      before = end > at ? end - 1 : at;
+      at = before + size_of_character(text[before]);
     }
     if (before == at || at == text.size()) return at;
     if (!continues(text, at) || lies_in(later_ranges, character_at(text.data() + before))) before = at;
@@ -209,23 +211,27 @@ class LowercaseNormalizer : public Normalizer {
     TracedText::Rewriter to(traced);
     std::size_t done = 0;
     std::string lower;
-    for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
-      end = at + size_of_character(text[at]);
-      const bool is_ascii = end == at + 1;
-      if (is_ascii && !(text[at] >= 'A' && text[at] <= 'Z')) continue;
-      lower.clear();
+    for (std::size_t at = 0; at < text.size();) {
+      if (const std::size_t end = end_of_ascii(text, at); end > at) {
+        to.keep(done, at);
+        for (char& letter : to.keep(at, end)) letter = static_cast<char>(letter | (letter >= 'A' && letter <= 'Z' ? 0x20 : 0));
+        done = at = end;
+        continue;
+      }
+      const std::size_t end = at + size_of_character(text[at]);
       const char32_t character = character_at(text.data() + at);
-      if (is_ascii) {
-        lower += static_cast<char>(text[at] | 0x20);
-      } else if (character == 0x130) {
+      if (character == 0x130) {
         lower = "i\xCC\x87";  // the only character that becomes two
       } else {
+        lower.clear();
         append_character(static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(character))), lower);
       }
-      if (lower == text.substr(at, end - at)) continue;
-      to.keep(done, at);
-      to.replace(at, end, lower);
-      done = end;
+      if (lower != text.substr(at, end - at)) {
+        to.keep(done, at);
+        to.replace(at, end, lower);
+        done = end;
+      }
+      at = end;
     }
     if (done == 0) return;
     to.keep(done, text.size());
@@ -266,9 +272,8 @@ class BertNormalizer : public Normalizer {
     const std::string_view text = traced.text();
     TracedText::Rewriter to(traced);
     std::size_t done = 0;
-    for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
+    for (std::size_t at = end_of_printable(text, 0), end = 0; at < text.size(); at = end_of_printable(text, end)) {
       end = at + size_of_character(text[at]);
-      if (text[at] >= ' ' && text[at] < 0x7F) continue;
       const char32_t character = character_at(text.data() + at);
       const bool is_dropped = options_.clean_text && (is_other(character) || character == 0xFFFD);
       const bool is_space = options_.clean_text && is_white_space(character);
@@ -294,7 +299,7 @@ class BertNormalizer : public Normalizer {
     const std::string_view text = traced.text();
     TracedText::Rewriter to(traced);
     std::size_t done = 0;
-    for (std::size_t at = 0; at < text.size();) {
+    for (std::size_t at = end_of_ascii(text, 0); at < text.size(); at = end_of_ascii(text, at)) {
       const std::size_t end = at + size_of_character(text[at]);
       if (is_nonspacing(character_at(text.data() + at))) {
         to.keep(done, at);

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <bit>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "tokenizers/text/byte_kinds.hpp"
 #include "tokenizers/text/characters.hpp"
 #include "tokenizers/text/regex.hpp"
 #include "tokenizers/text/utf8.hpp"
@@ -55,23 +58,51 @@ struct SplitBefore {
 struct SplitLikeBert {
   template <typename Visit>
   void split(std::string_view text, const Visit& visit) const {
-    std::size_t begin = 0;
-    const auto finish = [&](std::size_t end) {
-      if (begin < end) visit(Range{.begin = static_cast<std::int64_t>(begin), .end = static_cast<std::int64_t>(end)});
+    const auto found = [&](std::size_t begin, std::size_t end) {
+      visit(Range{.begin = static_cast<std::int64_t>(begin), .end = static_cast<std::int64_t>(end)});
     };
     for (std::size_t at = 0; at < text.size();) {
-      const std::size_t next = at + size_of_character(text[at]);
-      const char32_t character = character_at(text.data() + at);
-      const bool is_sign = is_punctuation(character);
-      if (is_sign || is_white_space(character)) {
-        finish(at);
-        begin = is_sign ? at : next;
-        if (is_sign) finish(next);
-        begin = next;
+      const bool has_many = at + ByteKinds::bytes <= text.size() && static_cast<unsigned char>(text[at] | text[at + 1]) < 0x80;
+      if (const std::size_t done = has_many ? split_block(text, at, found) : 0) {
+        at += done;
+        continue;
       }
-      at = next;
+      const std::size_t begin = at;
+      const char32_t first = character_at(text.data() + at);
+      at += size_of_character(text[at]);
+      if (is_white_space(first)) continue;
+      if (!is_punctuation(first)) at = end_of_word(text, at);
+      found(begin, at);
     }
-    finish(text.size());
+  }
+
+ private:
+  // Splits the ASCII characters among the 64 bytes from `from` on. Returns how many bytes are done, at the end of a word: 0 if
+  // the first word may not end in these bytes.
+  template <typename Found>
+  static std::size_t split_block(std::string_view text, std::size_t from, const Found& found) {
+    const ByteKinds kinds(text.data() + from);
+    const std::uint64_t signs = kinds.others() & ~kinds.controls, inside = ~(signs | kinds.spaces | kinds.beyond);
+    // A word ends where the next byte is ASCII, and no part of it. Words and their ends come in the same order.
+    std::uint64_t begins = signs | (inside & ~(inside << 1));
+    std::uint64_t lasts = (signs | (inside & ~(inside >> 1))) & ~(kinds.beyond >> 1) & ~std::uint64_t{0} >> 1;
+    lasts &= (kinds.beyond & (~kinds.beyond + 1)) - 1;
+    if (lasts == 0) return static_cast<std::size_t>(std::countr_one(kinds.spaces));
+    std::size_t end = 0;
+    for (; lasts != 0; lasts &= lasts - 1, begins &= begins - 1) {
+      end = from + static_cast<std::size_t>(std::countr_zero(lasts)) + 1;
+      found(from + static_cast<std::size_t>(std::countr_zero(begins)), end);
+    }
+    return end - from;
+  }
+
+  static std::size_t end_of_word(std::string_view text, std::size_t at) {
+    while (at < text.size()) {
+      const char32_t character = character_at(text.data() + at);
+      if (is_white_space(character) || is_punctuation(character)) break;
+      at += size_of_character(text[at]);
+    }
+    return at;
   }
 };
 
