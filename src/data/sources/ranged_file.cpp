@@ -10,6 +10,11 @@
 #include "trireme/files/file_memory.hpp"
 
 namespace trireme::data {
+namespace {
+
+constexpr std::size_t most_open = 512;
+
+}  // namespace
 
 RangedFile::RangedFile(const Location& location)
     : location_(location), file_(open_file(location)), size_(file_->size()), version_(file_->version()) {
@@ -27,10 +32,12 @@ void RangedFile::close() const {
 }
 
 const std::byte* RangedFile::mapped() const {
+  if (const std::byte* const memory = memory_.load()) return memory;
   std::call_once(once_, [this] {
     const std::shared_ptr<const InputFile> file = this->file();
     if (size_ > 0 && !file->maps_from_disk()) return;
     mapped_ = file->map();
+    memory_ = mapped_.get();
     close();
   });
   return mapped_.get();
@@ -88,18 +95,21 @@ std::shared_ptr<const RangedFile> OpenFiles::open(std::size_t index) const {
 
 std::shared_ptr<const RangedFile> OpenFiles::file(std::size_t index) const {
   Slot& slot = slots_[index];
+  // Neither a lock nor a count that threads would share.
+  if (const RangedFile* const stays = slot.stays.load()) return {std::shared_ptr<const RangedFile>(), stays};
+  const bool none_is_closed = slots_.size() <= most_open;
   std::shared_ptr<const RangedFile> file;
   {
     const std::scoped_lock lock(slot.mutex);
     if (slot.file != nullptr) return slot.file;
     file = slot.file = open(index, slot);
+    if (none_is_closed) slot.stays = file.get();
   }
-  close_oldest(index);
+  if (!none_is_closed) close_oldest(index);
   return file;
 }
 
 void OpenFiles::close_oldest(std::size_t opened) const {
-  constexpr std::size_t most_open = 512;
   std::size_t oldest = 0;
   {
     const std::scoped_lock lock(mutex_);

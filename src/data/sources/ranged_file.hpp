@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -46,6 +47,7 @@ class RangedFile final : public InputFile {
   std::string version_;
   mutable std::once_flag once_;
   mutable std::shared_ptr<const std::byte> mapped_;
+  mutable std::atomic<const std::byte*> memory_{nullptr};  // of mapped_, once it is
 };
 
 // A file that is read from its beginning on, with gaps: a few bytes here and there.
@@ -73,7 +75,7 @@ class OpenFiles {
 
   // Both throw Error{corrupt_file} where the file has another size or version than when it was opened first.
   std::shared_ptr<const RangedFile> open(std::size_t index) const;  // to look at it: it does not stay open
-  std::shared_ptr<const RangedFile> file(std::size_t index) const;
+  std::shared_ptr<const RangedFile> file(std::size_t index) const;  // valid as long as this
 
  private:
   struct Seen {
@@ -83,7 +85,8 @@ class OpenFiles {
   struct Slot {
     std::mutex mutex;
     std::shared_ptr<const RangedFile> file;
-    std::optional<Seen> seen;  // when it was opened first
+    std::optional<Seen> seen;                       // when it was opened first
+    std::atomic<const RangedFile*> stays{nullptr};  // where there are so few files that none is closed
   };
   std::shared_ptr<const RangedFile> open(std::size_t index, Slot& slot) const;
   void close_oldest(std::size_t opened) const;
