@@ -56,7 +56,9 @@ class [[nodiscard]] Step {
   // Runs one micro-batch: opens a tape, calls loss(), multiplies the result by the loss scale of float16 and runs the backward
   // pass. Random numbers depend on batch.first_sample, the number of the batch's first sample among those of all ranks, and on
   // the number of its samples, see samples_of(). A Range of samples may take the place of the batch; without random numbers the
-  // first number is enough. loss() returns a Loss, or a Variable of one element, which counts as one target.
+  // first number is enough. Micro-batches with different numbers of targets have a member nominal_targets, one number for all
+  // of the step, in place of that of their losses (see Loss). loss() returns a Loss, or a Variable of one element, which counts
+  // as one target.
   //
   // If batch norm is synchronised, the model must be in training mode on all ranks or in evaluation mode on all; otherwise all
   // ranks throw an Error{rank_mismatch} that names the ranks.
@@ -70,7 +72,7 @@ class [[nodiscard]] Step {
       open->listen(tape);
       auto value = loss_of(loss);
       require_own_loss();
-      value.nominal_targets = open->weighed(value.nominal_targets);
+      value.nominal_targets = nominal_targets_of(batch, value.nominal_targets, *open);
       open->add(micro_batch_loss(value), value.nominal_targets);
       open->scaler().scale(value).backward();
       phase_ = Phase::open;
