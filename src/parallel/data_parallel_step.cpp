@@ -21,12 +21,21 @@ DataParallelStep::DataParallelStep(DataParallel::Parts& parts, std::int64_t numb
   sent_before_ = parts.bytes_sent();
 }
 
+BatchRows DataParallelStep::rows() const {
+  BatchRows rows = model().context().rows;
+  if (!rows.even() && samples_ && *samples_ >= rows.ranks) {  // a step may have another size than the context
+    rows.batch_size = *samples_;
+    rows.own = share_of(*samples_, parts_.replicas.place_in_batch, rows.ranks);
+  }
+  return rows;
+}
+
 std::optional<std::int64_t> DataParallelStep::samples_of_micro_batch() const {
   if (recording_ != nullptr && recording_->samples) return recording_->samples;
   if (!samples_ || !reduction_) return std::nullopt;
   const Replicas& replicas = parts_.replicas;
-  const BatchRows& rows = replicas.model.context().rows;
-  if (!rows.even() && rows.batch_size == *samples_ && reduction_->num_micro_batches() == 1) return rows.own.count();
+  const BatchRows rows = this->rows();
+  if (!rows.even() && reduction_->num_micro_batches() == 1) return rows.own.count();
   const std::int64_t ranks = replicas.group.size() * (replicas.expert == nullptr ? 1 : replicas.expert->size());
   const std::int64_t micro_batches = ranks * reduction_->num_micro_batches();
   return *samples_ % micro_batches == 0 ? std::optional(*samples_ / micro_batches) : std::nullopt;
@@ -50,7 +59,7 @@ TapeOptions DataParallelStep::names_of(const BatchSamples& samples) const {
 }
 
 std::int64_t DataParallelStep::weighed(std::int64_t targets) const {
-  const BatchRows& rows = model().context().rows;
+  const BatchRows rows = this->rows();
   if (rows.even()) return targets;
   const std::int64_t own = rows.own.count();
   require(

@@ -37,6 +37,7 @@ class DataParallelStep final : public OpenStep {
   void give_up() noexcept override;
 
  private:
+  BatchRows rows() const;  // the rows of this step, where ranks share a batch unevenly
   void compare(const optim::AnyOptimizer& optimizer);
   void set_learning_rate(optim::AnyOptimizer& optimizer, std::optional<double> rate);
   void tell_metrics(const optim::AnyOptimizer& optimizer, bool updated) const;

@@ -57,6 +57,8 @@ Words layers_in_words(int& layers) {
 
 constexpr std::array<NamedValue<optim::NonFinitePolicy>, 2> policies{
     {{"stop", optim::NonFinitePolicy::stop}, {"skip", optim::NonFinitePolicy::skip}}};
+constexpr std::array<NamedValue<RateScaling>, 3> scalings{
+    {{"none", RateScaling::none}, {"linear", RateScaling::linear}, {"sqrt", RateScaling::square_root}}};
 constexpr std::array<NamedValue<parallel::Sharding>, 3> shardings{
     {{"auto", parallel::Sharding::automatic}, {"on", parallel::Sharding::optimizer}, {"off", parallel::Sharding::none}}};
 
@@ -84,9 +86,30 @@ constexpr auto training_rows = std::to_array<RunRow>({
            require(o.batch_size > 0 && o.batch_size <= most_samples, "a run's batch_size lies in [1, {}], and {} does not",
                    most_samples, o.batch_size);
          }},
+    {.name = "batch-size-from-step",
+     .value = [](Options& o) -> Value {
+       auto& sizes = o.batch_size_from_step;
+       return Words{.shown = [&sizes] { return data::to_text(sizes); },
+                    .take = [&sizes](const std::string& given) { sizes = data::parse_batch_sizes(given); }};
+     },
+     .text =
+         "other batch sizes for later steps: 64@1000,128@5000 is 64 samples from step 1000 on, 128 from step 5000 on; a step "
+         "keeps its number of micro-batches",
+     .setting = "batch_size_from_step",
+     .check =
+         [](const Options& o) {
+           std::int64_t last = 0;
+           for (const auto& [step, size] : o.batch_size_from_step) {
+             require(
+                 size > 0 && size <= most_samples && step > last,
+                 "a run's batch_size_from_step has sizes in [1, {}] for steps that ascend from 1 on, and {}@{} is none of them",
+                 most_samples, size, step);
+             last = step;
+           }
+         }},
     {.name = "micro-batch-size",
      .value = [](Options& o) -> Value { return &o.micro_batch_size; },
-     .text = "samples that a rank computes at once; 0: all of its share",
+     .text = "samples that a rank computes at once, in steps of --batch-size; 0: all of its share",
      .setting = "micro_batch_size",
      .differs = Differs::allowed,
      .check =
@@ -137,6 +160,11 @@ constexpr auto training_rows = std::to_array<RunRow>({
            require(o.minimum_learning_rate_ratio >= 0 && o.minimum_learning_rate_ratio <= 1,
                    "a run's minimum_learning_rate_ratio lies in [0, 1], and {} does not", o.minimum_learning_rate_ratio);
          }},
+    {.name = "scale-learning-rate",
+     .value = [](Options& o) -> Value { return choice_of<RateScaling>(o.scale_learning_rate, scalings); },
+     .text = "what --batch-size-from-step does to the learning rate: none, linear or sqrt",
+     .setting = "scale_learning_rate",
+     .differs = Differs::told},
     {.name = "clip",
      .value = [](Options& o) -> Value { return &o.clip_norm; },
      .text = "largest norm of all gradients together; 0: no limit",
@@ -259,6 +287,14 @@ constexpr auto replica_rows = std::to_array<RunRow>({
 
 constexpr auto run_rows = std::to_array<std::span<const RunRow>>({training_rows, checkpoint_rows, mesh_rows, replica_rows});
 
+// Of batches of several sizes: one that the ranks do not share equally, or else 0, since no layer can carry their rows.
+std::int64_t batch_size_of_context(const Options& options, int ranks) {
+  if (options.batch_size_from_step.empty() || options.batch_size % ranks != 0) return options.batch_size;
+  const auto uneven = std::ranges::find_if(options.batch_size_from_step,
+                                           [ranks](const data::BatchSizeFrom& from) { return from.batch_size % ranks != 0; });
+  return uneven == options.batch_size_from_step.end() ? 0 : uneven->batch_size;
+}
+
 // Calls action(row, value of the row) for all settings.
 template <typename F>
 void for_each_setting(const Options& options, const F& action) {
@@ -329,17 +365,18 @@ optim::UpdateOptions update_of(const Options& options) {
           .max_skipped = options.max_skipped};
 }
 
-parallel::ModelContextOptions context_of(const Options& options) {
+parallel::ModelContextOptions context_of(const Options& options, const ProcessMesh& mesh) {
   return {.sequence_parallel = options.sequence_parallel,
           .num_chunks = options.chunks,
           .recompute_layers = options.recompute_layers,
           .seed = options.seed,
-          .batch_size = options.batch_size};
+          .batch_size = batch_size_of_context(options, mesh.batch().size())};
 }
 
 // With fixed bits the size of a micro-batch follows from their number. A loader refuses numbers that do not divide.
 data::BatchOptions batch_of(const Options& options, const ProcessMesh& mesh, const Group& ranks) {
   data::BatchOptions batch{.batch_size = options.batch_size,
+                           .batch_size_from_step = options.batch_size_from_step,
                            .micro_batch_size = options.micro_batch_size,
                            .seed = options.seed,
                            .index = ranks.rank(),
@@ -368,6 +405,17 @@ void check_several_models(const Options& options) {
 
 Differs other_data_of(const Options& options) { return options.allow_other_data ? Differs::told : Differs::refused; }
 
+double rate_factor_of(const Options& options, std::int64_t step) {
+  const data::BatchOptions sizes{.batch_size = options.batch_size, .batch_size_from_step = options.batch_size_from_step};
+  const double ratio = static_cast<double>(batch_size_of(sizes, step)) / static_cast<double>(options.batch_size);
+  switch (options.scale_learning_rate) {
+    case RateScaling::none: break;
+    case RateScaling::linear: return ratio;
+    case RateScaling::square_root: return std::sqrt(ratio);
+  }
+  return 1;
+}
+
 optim::LearningRate rate_of(const Options& options, double highest, const std::optional<std::int64_t>& steps) {
   if (options.learning_rate) return options.learning_rate;
   if (!steps) {  // the end is not known, so the rate does not fall
@@ -381,8 +429,10 @@ optim::LearningRate rate_of(const Options& options, double highest, const std::o
 }
 
 std::string words_of(const Options& options, const std::string& rates, const std::optional<std::int64_t>& steps) {
-  std::string line = steps ? fmt::format("{} of {} samples", to_text(Steps{*steps}), options.batch_size)
-                           : fmt::format("steps of {} samples for {}", options.batch_size, to_text(options.until));
+  std::string samples = fmt::format("{} samples", options.batch_size);
+  for (const auto& [step, size] : options.batch_size_from_step) samples += fmt::format(", {} from step {} on", size, step);
+  std::string line = steps ? fmt::format("{} of {}", to_text(Steps{*steps}), samples)
+                           : fmt::format("steps of {} for {}", samples, to_text(options.until));
   if (options.learning_rate) {
     line += ", learning rate by a function of the step";
   } else {
@@ -395,6 +445,8 @@ std::string words_of(const Options& options, const std::string& rates, const std
                           *steps);
     }
   }
+  if (options.scale_learning_rate == RateScaling::linear) line += "; the rate is scaled with the batch size";
+  if (options.scale_learning_rate == RateScaling::square_root) line += "; the rate is scaled with the root of the batch size";
   line += options.clip_norm > 0 ? fmt::format("; the norm of the gradients is clipped to {}", options.clip_norm)
                                 : "; the norm of the gradients is not clipped";
   if (options.clip_value > 0) line += fmt::format(", their elements to {}", options.clip_value);

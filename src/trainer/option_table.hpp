@@ -28,11 +28,13 @@ SettingRule rule_of_setting(const std::string& name);
 
 // The options for other rooms.
 optim::UpdateOptions update_of(const Options& options);  // without the learning rate
-parallel::ModelContextOptions context_of(const Options& options);
+parallel::ModelContextOptions context_of(const Options& options, const ProcessMesh& mesh);
 data::BatchOptions batch_of(const Options& options, const ProcessMesh& mesh, const Group& ranks);  // ranks divide the batch
 
 // The highest learning rate of an optimizer whose own rate is `own`, and the rate of each step. `steps`: of the run, if known.
+// The factor that a step's batch size puts on this rate.
 double highest_rate_of(const Options& options, double own);
+double rate_factor_of(const Options& options, std::int64_t step);
 optim::LearningRate rate_of(const Options& options, double highest, const std::optional<std::int64_t>& steps);
 void check_several_models(const Options& options);  // Error{invalid_argument} names an option that needs a single model
 

@@ -28,7 +28,7 @@ std::int64_t Run::done() const { return impl_->done_so_far(); }
 std::optional<std::int64_t> Run::total_steps() const { return impl_->steps; }
 
 ModelContext Run::context(std::vector<double> layer_costs) const {
-  parallel::ModelContextOptions options = context_of(impl_->options);
+  parallel::ModelContextOptions options = context_of(impl_->options, impl_->mesh);
   options.layer_costs = std::move(layer_costs);
   return parallel::model_context(impl_->mesh, options);
 }
@@ -93,6 +93,13 @@ void Run::begin_loop(const LoaderShape& shape) {
   require(shape.batch_size == run.options.batch_size && shape.num_micro_batches > 0,
           "the loader has batches of {} samples, the run of {}: make the loader with run.batch()", shape.batch_size,
           run.options.batch_size);
+  for (const auto& [step, size] : run.options.batch_size_from_step) {
+    const std::int64_t samples = shape.samples_of_steps(step + 1) - shape.samples_of_steps(step);
+    require(samples == size,
+            "the loader has a batch of {} samples in step {}, the run one of {}: make the loader with run.batch(), and give a "
+            "loader of your own samples_of_steps()",
+            samples, step, size);
+  }
   run.place = PlaceInData(shape);
   run.steps = run.place.steps_of(run.options.until);
   run.watch();
@@ -203,7 +210,12 @@ void Run::end_loop() {
 
 parallel::Step Run::begin(Model& model, int micro_batches) {
   for (const RunModel& each : impl_->models.all()) {
-    if (each.model == &model && each.optimizer != nullptr) return each.replicas->begin(impl_->done, micro_batches);
+    if (each.model != &model || each.optimizer == nullptr) continue;
+    parallel::Step step = each.replicas->begin(impl_->done, micro_batches);
+    if (!impl_->options.batch_size_from_step.empty()) {
+      step.set_samples(impl_->place.samples_of(impl_->done + 1) - impl_->place.samples_of(impl_->done));
+    }
+    return step;
   }
   throw Error({.code = ErrorCode::invalid_argument,
                .message = "begin() got a model that the run does not train",
@@ -215,7 +227,8 @@ optim::UpdateOptions Run::update_options(const optim::AnyOptimizer& optimizer) c
   const auto found = std::ranges::find(models, &optimizer, &RunModel::optimizer);
   require(found != models.end(), "update() got an optimizer that the run does not know: call run.add(model, optimizer)");
   optim::UpdateOptions update = update_of(impl_->options);
-  update.learning_rate = rate_of(impl_->options, found->learning_rate, impl_->steps)(impl_->done);
+  update.learning_rate =
+      rate_of(impl_->options, found->learning_rate, impl_->steps)(impl_->done) * rate_factor_of(impl_->options, impl_->done);
   impl_->tell_of_steps();
   return update;
 }

@@ -3,9 +3,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "catch.hpp"
+#include "trireme/data/loaders/prefetching.hpp"
+#include "trireme/data/loaders/window_loader.hpp"
 #include "trireme/nn/base/module.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/testing/ranks.hpp"
@@ -97,6 +100,46 @@ TEST_CASE("DataParallel's step keeps the buffers before it, in a step graph too"
     buffers.restore();
     CHECK(value() == 6);
   });
+}
+
+TEST_CASE("a step graph takes batches that grow and are read ahead") {
+  const auto losses_of = [](const auto& loader, bool by_graph) {
+    std::vector<double> losses;
+    train([&](Net& net, auto& replicas, auto& optimizer) {
+      const auto backward = [&](Step& step, std::int64_t first_sample, const Tensor<std::int32_t>& tokens) {
+        step.backward(first_sample, [&] {
+          float sum = 0;
+          for (const std::int32_t token : tokens.span()) sum += static_cast<float>(token);
+          return Loss<float>{.sum = scale(net.weight.variable(), sum / 1024),
+                             .target_weight = static_cast<double>(tokens.numel()),
+                             .nominal_targets = tokens.numel()};
+        });
+        step.update(optimizer);
+      };
+      StepGraph<Cpu, std::int32_t> graph(
+          replicas, [&](Step& step, const auto& place, const auto& tokens) { backward(step, place.first_sample, tokens); });
+      for (std::int64_t number = 0; number < 6; ++number) {
+        const data::TokenBatch batch = loader.load(number);
+        CHECK(batch.rows() == (number < 2 ? 2 : number < 4 ? 4 : 8));
+        if (by_graph) {
+          graph.run({.number = number, .first_sample = batch.first_sample}, batch.tokens);
+          losses.push_back(graph.last_result().loss);
+        } else {
+          Step step = replicas.begin(number);
+          backward(step, batch.first_sample, batch.tokens);
+          losses.push_back(step.finish().loss());
+        }
+      }
+    });
+    return losses;
+  };
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += static_cast<char>(i * i % 90);
+  const data::WindowLoader loader(data::TokenDataset::from_bytes(text),
+                                  {.batch = {.batch_size = 2, .batch_size_from_step = {{2, 4}, {4, 8}}}, .length = 5});
+  const std::vector<double> losses = losses_of(loader, false);
+  CHECK(losses_of(data::Prefetching(loader, {.threads = 2, .batches = 3}), true) == losses);
+  CHECK(losses.front() != losses.back());
 }
 
 TEST_CASE("a step graph's first steps are eager") {

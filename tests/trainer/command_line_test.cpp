@@ -85,6 +85,9 @@ TEST_CASE("options of a run") {
   CHECK(parse({"--epochs", "0.01"}).options.until == Amount(Epochs{0.01}));
   CHECK(parse({"--checkpoint-interval", "10min"}).options.checkpoint_every == Amount(Seconds{600}));
   CHECK(parse({"--checkpoint-interval=100"}).options.checkpoint_every == Amount(Steps{100}));
+  const Told grows = parse({"--batch-size-from-step", "64@1000,128@5000", "--scale-learning-rate", "sqrt"});
+  CHECK(grows.options.batch_size_from_step == std::vector<data::BatchSizeFrom>{{1000, 64}, {5000, 128}});
+  CHECK(grows.options.scale_learning_rate == trainer::RateScaling::square_root);
   const Told told = parse({"--tensor-parallel", "2", "--pipeline_parallel", "3", "--sequence-parallel", "--non-finite", "skip",
                            "--optimizer-sharding", "on", "--backend", "thread", "--ranks", "6"});
   CHECK(told.options.mesh.tensor == 2);
@@ -110,6 +113,9 @@ TEST_CASE("a value out of an option's bounds is told with its name and the line 
   for (const auto& [name, value, text] :
        {std::array{"clip", "-1", "clip_norm is 0 or more, not -1"}, std::array{"clip-value", "-0.5", "clip_value is 0 or more"},
         std::array{"batch-size", "0", "batch_size lies in [1, "},
+        std::array{"batch-size-from-step", "64@0", "and 64@0 is none of them"},
+        std::array{"batch-size-from-step", "64@5,64@5", "and 64@5 is none of them"},
+        std::array{"batch-size-from-step", "64", "64 is no SIZE@STEP"},
         std::array{"micro-batch-size", "33", "lies in [0, batch_size]"}, std::array{"warmup", "-1", "0 or more steps"},
         std::array{"min-learning-rate-ratio", "1.5", "lies in [0, 1]"}, std::array{"learning-rate", "0", "above 0"},
         std::array{"max-skipped", "-1", "max_skipped is 0 or more"},
@@ -135,6 +141,7 @@ TEST_CASE("checkpoints keep settings under the names and in the words that they 
   std::ranges::sort(settings, {}, &Setting::name);
   CHECK(settings == optim::Settings{{"base_learning_rate", "the optimizer's"},
                                     {"batch_size", "32"},
+                                    {"batch_size_from_step", ""},
                                     {"chunks", "1"},
                                     {"clip_norm", "1"},
                                     {"clip_value", "0.5"},
@@ -148,6 +155,7 @@ TEST_CASE("checkpoints keep settings under the names and in the words that they 
                                     {"non_finite", "skip"},
                                     {"pipeline_parallel", "1"},
                                     {"recompute_layers", "0"},
+                                    {"scale_learning_rate", "none"},
                                     {"seed", "1"},
                                     {"sequence_parallel", "on"},
                                     {"tensor_parallel", "1"},

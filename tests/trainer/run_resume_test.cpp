@@ -112,6 +112,33 @@ TEST_CASE("resumed by other ranks: with fixed bits the same bits, and each sampl
   }
 }
 
+TEST_CASE("resumed around the steps where the batch grows, by other ranks: with fixed bits the same bits") {
+  const Silence silence;
+  const auto grown = [](Options options) {
+    options.batch_size_from_step = {{8, 24}, {20, 48}};
+    return options;
+  };
+  const parallel::FixedBits fixed{.micro_batches = 4};
+  std::vector<float> whole;
+  run_ranks(1, [&](const Group& world) {
+    whole = train(world, grown({.until = Steps{30}, .batch_size = 12, .parallel = {.sum = fixed}})).values;
+  });
+  for (const std::int64_t stop : {7, 8, 9, 20}) {
+    const RunFolder folder;
+    const Options options = grown(options_in(folder, 0, fixed));
+    run_ranks(4, [&](const Group& world) { train(world, options, stop); });
+    run_ranks(1, [&](const Group& world) {
+      Options other = options;
+      other.batch_size_from_step.pop_back();
+      expect_error(
+          ErrorCode::invalid_argument, [&] { train(world, other); }, "made with another batch_size_from_step", "wanted 24@8",
+          "had 24@8,48@20");
+    });
+    run_ranks(
+        2, [&](const Group& world) { expect(train(world, options).values == whole, "2 ranks after 4, from step {}", stop); });
+  }
+}
+
 TEST_CASE("a run of four ranks goes on with three: the same curve up to rounding") {
   const Silence silence;
   const RunFolder folder;

@@ -169,6 +169,52 @@ TEST_CASE("the learning rate of a run: said first, warm-up with a time too, and 
   }
 }
 
+TEST_CASE("a batch that grows: the learning rate as asked, the samples of an epoch, and what the loader must know") {
+  const Log log;
+  run_ranks(2, [](const Group& world) {
+    const auto run_with = [&world](trainer::RateScaling scaling, const Amount& until) {
+      Run run(world, {.until = until,
+                      .batch_size = 10,
+                      .batch_size_from_step = {{2, 40}, {4, 90}},
+                      .learning_rate = optim::constant(1),
+                      .scale_learning_rate = scaling});
+      PointNet net(run.context());
+      optim::AdamW<Float32> optimizer(net);
+      run.add(net, optimizer);
+      const PointLoader loader(run.batch());
+      std::vector<double> rates, samples;
+      std::vector<std::int64_t> ends_of_epochs;
+      for (auto& step : run.steps(loader)) {
+        rates.push_back(*run.update_options(optimizer).learning_rate);
+        for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+        step.update(optimizer);
+        if (run.due(Epochs{1})) ends_of_epochs.push_back(run.done());
+      }
+      return std::pair(rates, ends_of_epochs);
+    };
+    using enum trainer::RateScaling;
+    const auto [rates, ends] = run_with(none, Epochs{4.5});  // 10 + 10 + 40 + 40 + 90 + 90 samples of 60 an epoch
+    expect(rates == std::vector<double>(6, 1.0), "the rate as it is");
+    expect(ends == std::vector<std::int64_t>{3, 5, 6}, "the ends of epochs");
+    expect(run_with(linear, Steps{6}).first == std::vector<double>{1, 1, 4, 4, 9, 9}, "in proportion to the batch");
+    expect(run_with(square_root, Steps{6}).first == std::vector<double>{1, 1, 2, 2, 3, 3}, "as the root of the batch");
+
+    Run run(world, {.batch_size = 10, .batch_size_from_step = {{2, 40}}});
+    PointNet net(run.context());
+    optim::AdamW<Float32> optimizer(net);
+    run.add(net, optimizer);
+    data::BatchOptions without = run.batch();
+    without.batch_size_from_step.clear();
+    const PointLoader loader(without);
+    expect_error(
+        ErrorCode::invalid_argument, [&] { run.steps(loader).begin(); },
+        "the loader has a batch of 10 samples in step 2, the run one of 40", "run.batch()");
+  });
+  CHECK(
+      log.has("steps of 10 samples, 40 from step 2 on, 90 from step 4 on, learning rate by a function of the step; the rate is "
+              "scaled with the batch size"));
+}
+
 TEST_CASE("how long a run lasts") {
   const Log log;
   run_ranks(2, [](const Group& world) {

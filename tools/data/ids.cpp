@@ -45,13 +45,13 @@ class Settings {
                  .hint = std::move(hint)});
   }
 
- private:
-  std::string find(const std::string& name) const {
+  std::string find(const std::string& name) const {  // "" where the checkpoint lacks it
     const auto& settings = reader_.manifest().configuration;
     const auto found = settings.find(name);
     return found == settings.end() ? "" : found->second;
   }
 
+ private:
   checkpoint::CheckpointReader reader_;
 };
 
@@ -78,6 +78,7 @@ int ids(const IdsCommand& command) {
   if (!tokenizer && !command.tokenizer.empty()) tokenizer = tokenizers::read_tokenizer(command.tokenizer);
 
   const data::BatchOptions batch{.batch_size = settings.number<std::int64_t>("batch_size"),
+                                 .batch_size_from_step = data::parse_batch_sizes(settings.find("batch_size_from_step")),
                                  .seed = settings.number<std::uint64_t>("seed")};
   const data::DatasetSampler sampler(mixture.rows.parts(), {.batch = batch, .mixture = mixture.weights});
   const data::SampledItems items = sampler.items(command.step - 1, 0);

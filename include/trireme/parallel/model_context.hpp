@@ -24,7 +24,8 @@ struct ModelContextOptions {
   int recompute_layers = 0;
   std::uint64_t seed = 1;  // of initial values, and of the random numbers of steps; the same on all ranks
   // Samples of all ranks together. Needed for models that carry values of rows, see nn::Carried, and for batches that do not
-  // divide equally among the ranks.
+  // divide equally among the ranks. If steps have different sizes: one that does not divide equally, or else 0, and
+  // Step::set_samples() says how many each step has.
   std::int64_t batch_size = 0;
 };
 

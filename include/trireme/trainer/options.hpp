@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/comm/launch/launch.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/core/units.hpp"
+#include "trireme/data/sources/batch_options.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/optim/any_optimizer.hpp"
 #include "trireme/optim/learning_rate.hpp"
@@ -41,9 +43,15 @@ struct DeviceOptions {
   bool allow_tf32 = false;                // products of float32 round their operands to TF32
 };
 
+// What a batch size that changes during the run does to the learning rate. A step of n samples multiplies its rate by
+// n / Options::batch_size, or by the square root of this.
+enum class RateScaling : std::uint8_t { none, linear, square_root };
+
 struct Options {
-  Amount until = Epochs{1};           // how long the run lasts; Seconds count the time in the run's loop, over all starts
-  std::int64_t batch_size = 32;       // samples of a step, over all ranks
+  Amount until = Epochs{1};      // how long the run lasts; Seconds count the time in the run's loop, over all starts
+  std::int64_t batch_size = 32;  // samples of a step, over all ranks
+  // Other sizes for later steps, see data::BatchOptions: {{1000, 64}, {5000, 128}}.
+  std::vector<data::BatchSizeFrom> batch_size_from_step = {};
   std::int64_t micro_batch_size = 0;  // samples of a micro-batch of a rank; 0: all of the rank's samples
   std::uint64_t seed = 1;             // of initial values, the order of the data, and the random numbers of steps
 
@@ -54,6 +62,7 @@ struct Options {
   std::optional<double> base_learning_rate = {};  // above 0; only if the run trains one model
   std::int64_t warmup = 0;                        // steps; at most as many as the run has
   double minimum_learning_rate_ratio = 0;
+  RateScaling scale_learning_rate = RateScaling::none;  // with batch_size_from_step; also for a learning_rate of your own
 
   double clip_norm = 1;   // largest L2 norm of all gradients together; 0: no limit
   double clip_value = 0;  // largest magnitude of a gradient's element, clipped after clip_norm; 0: no limit

@@ -11,9 +11,10 @@ namespace trireme::data {
 
 std::vector<BatchSizeFrom> parse_batch_sizes(std::string_view text) {
   std::vector<BatchSizeFrom> sizes;
-  for (std::string_view left = text; !left.empty();) {
-    const std::string_view one = left.substr(0, left.find(','));
-    left.remove_prefix(std::min(one.size() + 1, left.size()));
+  for (bool is_over = text.empty(); !is_over;) {
+    const std::string_view one = text.substr(0, text.find(','));
+    is_over = one.size() == text.size();
+    text.remove_prefix(std::min(one.size() + 1, text.size()));
     const std::size_t sign = one.find('@');
     const auto size = parse_number<std::int64_t>(one.substr(0, sign));
     const auto step = parse_number<std::int64_t>(sign == one.npos ? "" : one.substr(sign + 1));

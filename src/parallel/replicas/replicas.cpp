@@ -11,6 +11,7 @@ namespace trireme::parallel {
 Replicas::Replicas(Model& its_model, const ProcessMesh& mesh, SummaryGroup ranks, const ReplicaSettings& settings)
     : model(its_model),
       store(its_model.store()),
+      place_in_batch(mesh.batch().rank()),
       group(mesh.data()),
       summary(std::move(ranks)),
       sharded(settings.sharded),

@@ -52,6 +52,7 @@ struct Replicas {
 
   Model& model;
   FlatStore& store;
+  int place_in_batch;       // of this rank, among those that share the batch
   Group group;              // the ranks that hold the same part of the model as this one, each with samples of its own
   SummaryGroup summary;     // all ranks of the model
   bool sharded;             // each rank updates only its shard

@@ -44,7 +44,7 @@ class ModelPasses final : public StagePasses {
     }
     const auto y = model_.last_layer(model_.run_layers({layers.begin, layers.end - 1}, x, batch), batch);
     auto loss = as_loss(nn::loss_from(model_, y, batch));
-    loss.nominal_targets = step_.weighed(loss.nominal_targets);
+    loss.nominal_targets = nominal_targets_of(batch, loss.nominal_targets, step_);
     step_.add(micro_batch_loss(loss), loss.nominal_targets);
     pass.nominal_targets = loss.nominal_targets;
     pass.backward = [scaled = step_.scaler().scale(loss)] { scaled.backward(); };

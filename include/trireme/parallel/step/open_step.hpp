@@ -65,5 +65,15 @@ class OpenStep {
   virtual void give_up() noexcept = 0;                           // ends the step without an update, unless it has ended
 };
 
+// The number of targets by which the gradients of a micro-batch are divided: the batch's own nominal_targets, which
+// micro-batches of different sizes have, or else that of its loss, weighed by the step.
+template <typename Batch>
+std::int64_t nominal_targets_of(const Batch& batch, std::int64_t of_loss, const OpenStep& step) {
+  if constexpr (requires { batch.nominal_targets + of_loss; }) {
+    if (batch.nominal_targets > 0) return batch.nominal_targets;
+  }
+  return step.weighed(of_loss);
+}
+
 }  // namespace parallel
 }  // namespace trireme

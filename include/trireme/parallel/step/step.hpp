@@ -57,8 +57,9 @@ class [[nodiscard]] Step {
   // Runs one micro-batch: opens a tape, calls loss(), multiplies the result by the loss scale of float16 and runs the backward
   // pass. Random numbers depend on batch.first_sample, the number of the batch's first sample among the samples of all ranks,
   // and on the number of samples in the batch, see samples_of(). `batch` may also be a Range of samples; if the loss draws no
-  // random numbers, the number of the first sample is enough. loss() returns a Loss, or a Variable of one element, which
-  // counts as one target.
+  // random numbers, the number of the first sample is enough. Micro-batches with different numbers of targets have a member
+  // nominal_targets, one number for the whole step, which replaces that of their losses (see Loss). loss() returns a Loss, or a
+  // Variable of one element, which counts as one target.
   //
   // If batch norm is synchronised, the model must be in training mode on all ranks or in evaluation mode on all ranks.
   // Otherwise all ranks throw an Error{rank_mismatch} that names the ranks.
@@ -72,7 +73,7 @@ class [[nodiscard]] Step {
       open->listen(tape);
       auto value = loss_of(loss);
       require_own_loss();
-      value.nominal_targets = open->weighed(value.nominal_targets);
+      value.nominal_targets = nominal_targets_of(batch, value.nominal_targets, *open);
       open->add(micro_batch_loss(value), value.nominal_targets);
       open->scaler().scale(value).backward();
       phase_ = Phase::open;
