@@ -8,7 +8,7 @@
 namespace trireme TRIREME_EXPORT {
 
 // Keeps the first exception of the threads of an OpenMP parallel region, to rethrow it after the region; an exception that
-// leaves the region would end the process. The other threads continue their work.
+// leaves the region would end the process. What other threads have begun goes on; actions that come later are skipped.
 //
 //   FirstException thrown;
 //   #pragma omp parallel for
@@ -18,6 +18,7 @@ class FirstException {
  public:
   template <typename Action>
   void guard(const Action& action) noexcept {
+    if (is_set_.test(std::memory_order_relaxed)) return;
     try {
       action();
     } catch (...) {
