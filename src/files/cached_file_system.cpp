@@ -106,8 +106,10 @@ class FileCache {
   }
 
  private:
+  // Of the location alone, so that a changed file takes the place of its older version.
   fs::path path_of(const std::string& identity) const {
-    return folder_ / fmt::format("{:016x}{}", digest_of_bytes(std::as_bytes(std::span(identity))), ending);
+    const std::string_view location = std::string_view(identity).substr(0, identity.find('\n'));
+    return folder_ / fmt::format("{:016x}{}", digest_of_bytes(std::as_bytes(std::span(location))), ending);
   }
 
   // Nothing where it is not here, or another file or damaged.

@@ -203,6 +203,23 @@ TEST_CASE("any files are images that are decoded when they are read") {
   CHECK_THROWS_WITH(encoded_images(4, {.classes = 2}, {}, ""), ContainsSubstring("set .height and .width"));
 }
 
+TEST_CASE("a batch gives up at the first image that can't be fetched") {
+  int reads = 0;
+  const auto images = encoded_images(
+      16, {.height = 2, .width = 2, .classes = 2, .bad_samples = {.policy = OnBadSample::skip}},
+      [&](std::int64_t) -> EncodedImage {
+        ++reads;
+        throw Error({.code = ErrorCode::io, .message = "the server does not answer"});
+      },
+      "nothing");
+  CHECK_THROWS_WITH(ImageLoader(images, {.batch = {.batch_size = 16}}).load(0), ContainsSubstring("does not answer"));
+  CHECK(reads == 1);
+  const std::vector<std::int64_t> all{0, 1, 2, 3};
+  CHECK_THROWS_WITH(NormalizedImages(images).collate(all, 0), ContainsSubstring("does not answer"));
+  CHECK(reads == 2);
+  CHECK(images.num_bad_samples() == 0);
+}
+
 TEST_CASE("a sample of an archive that is no image of a class is named") {
   const std::string image = tests::tar_file("key.png", png_text(0));
   CHECK_THAT(error_of(tests::tar_file("key.cls", "1")), ContainsSubstring("no image, .jpg, .jpeg, .png"));

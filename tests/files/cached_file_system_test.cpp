@@ -115,6 +115,18 @@ TEST_CASE("a file is fetched once, for all who share the folder") {
   CHECK(file->content() == text);  // what is open stays
 }
 
+TEST_CASE("only the newest version of a file is kept") {
+  const tests::TemporaryFolder folder;
+  const auto remote = std::make_shared<Remote>();
+  const auto files = cached_file_system(remote, {.folder = folder.path()});
+  for (const char version : {'1', '2', '3'}) {  // as a job's sign of life beside its checkpoints
+    remote->entries["far:/sign"] = {std::string(200, version), std::string(1, version)};
+    for (int time = 0; time < 2; ++time) CHECK(files->open("far:/sign")->content() == std::string(200, version));
+  }
+  CHECK(kept_in(folder).size() == 1);
+  CHECK(remote->bytes_read == 600);
+}
+
 TEST_CASE("a kept file that is damaged is fetched again") {
   const tests::TemporaryFolder folder;
   const auto remote = std::make_shared<Remote>();

@@ -8,7 +8,8 @@
 namespace trireme TRIREME_EXPORT {
 
 // Keeps the first exception of the threads of an OpenMP parallel region, to rethrow the exception after the region. An
-// exception that leaves the region would end the process. The other threads continue their work.
+// exception that leaves the region would end the process. Actions of other threads that have begun go on; actions that come
+// later are skipped.
 //
 //   FirstException thrown;
 //   #pragma omp parallel for
@@ -18,6 +19,7 @@ class FirstException {
  public:
   template <typename Action>
   void guard(const Action& action) noexcept {
+    if (is_set_.test(std::memory_order_relaxed)) return;
     try {
       action();
     } catch (...) {
