@@ -168,7 +168,7 @@ TEST_CASE("batches of other sizes from a step on hold the same samples in the sa
     CHECK(std::equal(read.items.begin(), read.items.end(), order.begin()));
     for (std::int64_t i = 0; i < std::ssize(read.samples); ++i) REQUIRE(read.samples[static_cast<std::size_t>(i)] == i);
   };
-  const std::vector<BatchSizeFrom> grows{{2, 24}, {3, 36}, {7, 48}}, uneven{{1, 13}, {4, 7}, {5, 30}};
+  const BatchSizes grows{{2, 24}, {3, 36}, {7, 48}}, uneven{{1, 13}, {4, 7}, {5, 30}};
   for (const int ranks : {1, 2, 3, 4}) {
     INFO(ranks << " ranks");
     BatchOptions batch = one_size;
@@ -203,6 +203,9 @@ TEST_CASE("batch sizes from steps on that make no sense are refused") {
   refused({.batch_size = 8, .batch_size_from_step = {{0, 16}}}, "ascend from 1 on, got step 0 after 0");
   refused({.batch_size = 8, .batch_size_from_step = {{5, 16}, {5, 32}}}, "ascend from 1 on, got step 5 after 5");
   refused({.batch_size = 8, .batch_size_from_step = {{5, 0}}}, "a batch of 0 samples");
+  BatchSizes many;
+  for (std::size_t step = 1; step <= BatchSizes::most; ++step) many.push_back({static_cast<std::int64_t>(step), 8});
+  CHECK_THROWS_WITH(many.push_back({100, 8}), ContainsSubstring("at most 32"));
   refused({.batch_size = 8, .batch_size_from_step = {{5, 9}}, .count = 2},
           "a batch of 9 samples cannot be shared equally by 2");
   refused({.batch_size = 8, .batch_size_from_step = {{5, 12}}, .micro_batch_size = 1, .count = 2},

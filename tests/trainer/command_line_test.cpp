@@ -86,7 +86,7 @@ TEST_CASE("options of a run") {
   CHECK(parse({"--checkpoint-interval", "10min"}).options.checkpoint_every == Amount(Seconds{600}));
   CHECK(parse({"--checkpoint-interval=100"}).options.checkpoint_every == Amount(Steps{100}));
   const Told grows = parse({"--batch-size-from-step", "64@1000,128@5000", "--scale-learning-rate", "sqrt"});
-  CHECK(grows.options.batch_size_from_step == std::vector<data::BatchSizeFrom>{{1000, 64}, {5000, 128}});
+  CHECK(grows.options.batch_size_from_step == data::BatchSizes{{1000, 64}, {5000, 128}});
   CHECK(grows.options.scale_learning_rate == trainer::RateScaling::square_root);
   const Told told = parse({"--tensor-parallel", "2", "--pipeline_parallel", "3", "--sequence-parallel", "--non-finite", "skip",
                            "--optimizer-sharding", "on", "--backend", "thread", "--ranks", "6"});

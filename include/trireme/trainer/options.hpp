@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/comm/launch/launch.hpp"
@@ -51,7 +50,7 @@ struct Options {
   Amount until = Epochs{1};      // how long the run lasts; Seconds count the time in the run's loop, over all starts
   std::int64_t batch_size = 32;  // samples of a step, over all ranks
   // Other sizes for later steps, see data::BatchOptions: {{1000, 64}, {5000, 128}}.
-  std::vector<data::BatchSizeFrom> batch_size_from_step = {};
+  data::BatchSizes batch_size_from_step = {};
   std::int64_t micro_batch_size = 0;  // samples of a micro-batch of a rank; 0: all of the rank's samples
   std::uint64_t seed = 1;             // of initial values, the order of the data, and the random numbers of steps
 

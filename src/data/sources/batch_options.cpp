@@ -9,8 +9,8 @@
 
 namespace trireme::data {
 
-std::vector<BatchSizeFrom> parse_batch_sizes(std::string_view text) {
-  std::vector<BatchSizeFrom> sizes;
+BatchSizes parse_batch_sizes(std::string_view text) {
+  BatchSizes sizes;
   for (bool is_over = text.empty(); !is_over;) {
     const std::string_view one = text.substr(0, text.find(','));
     is_over = one.size() == text.size();
@@ -24,7 +24,7 @@ std::vector<BatchSizeFrom> parse_batch_sizes(std::string_view text) {
   return sizes;
 }
 
-std::string to_text(std::span<const BatchSizeFrom> sizes) {
+std::string to_text(const BatchSizes& sizes) {
   std::string text;
   for (const auto& [step, size] : sizes) text += fmt::format("{}{}@{}", text.empty() ? "" : ",", size, step);
   return text;
