@@ -223,7 +223,7 @@ TEST_CASE("batch sizes from steps on that make no sense are refused") {
           text, {.batch = {.batch_size = 4, .batch_size_from_step = {{2, 6}}}, .length = 10, .order = WindowOrder::continued}),
       ContainsSubstring("need one batch size"));
 
-  CHECK(parse_batch_sizes("64@1000,128@5000") == std::vector<BatchSizeFrom>{{1000, 64}, {5000, 128}});
+  CHECK(parse_batch_sizes("64@1000,128@5000") == BatchSizes{{1000, 64}, {5000, 128}});
   CHECK(parse_batch_sizes("").empty());
   CHECK(to_text(std::vector<BatchSizeFrom>{{1000, 64}, {5000, 128}}) == "64@1000,128@5000");
   for (const char* wrong : {"64", "64@", "@5", "64@5,,32@6", "64@5,", "64@1e3", "64 @5"}) {
