@@ -564,7 +564,8 @@ void read_cached_file(Bytes bytes) {
     far_content(folder.path());
     return kept_below(folder.path());
   }();
-  tests::write_text(kept, text_of(bytes));
+  const MemoryFile content(bytes);
+  content.link_to(kept);
   answer([&] {
     check(far_content(folder.path(), true) == FarFileSystem::text, "a damaged file is taken for the one that was kept");
   });
