@@ -36,6 +36,12 @@ class MemoryFile {
 
   std::filesystem::path path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
 
+  // Under a name, which it keeps until it has another content.
+  void link_to(const std::filesystem::path& name) const {
+    std::filesystem::remove(name);
+    std::filesystem::create_symlink(path(), name);
+  }
+
  private:
   int descriptor_;
 };

@@ -353,7 +353,8 @@ void read_archive_index(Bytes bytes) {
   const std::filesystem::path path = folder.path() / "x.tar";
   const std::string archive = archive_of_two();
   if (!std::filesystem::exists(path)) tests::write_text(path, archive);
-  tests::write_text(path.native() + ".index", text_of(bytes));
+  const MemoryFile content(bytes);
+  content.link_to(path.native() + ".index");
   set_log_level(Severity::error);  // an index that is not used is worth a line
   answer([&] { read_samples(data::TarShards({path}), archive.size()); });
 }
@@ -390,7 +391,8 @@ std::size_t read_same_lines(const data::JsonLines& lines) {
 void read_lines(Bytes bytes) {
   static const tests::TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "x.jsonl";
-  tests::write_text(path, text_of(bytes));
+  const MemoryFile content(bytes);
+  content.link_to(path);
   answer([&] { check(read_same_lines(data::JsonLines({path})) <= bytes.size(), "lines are longer than their file"); });
 }
 
@@ -399,7 +401,8 @@ void read_line_index(Bytes bytes) {
   static const tests::TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "x.jsonl";
   if (!std::filesystem::exists(path)) tests::write_text(path, line_seeds().front());
-  tests::write_text(path.native() + ".index", text_of(bytes));
+  const MemoryFile content(bytes);
+  content.link_to(path.native() + ".index");
   set_log_level(Severity::error);  // an index that is not used is worth a line
   answer([&] {
     const data::JsonLines lines({path});
@@ -425,7 +428,8 @@ void read_mixture(Bytes bytes) {
     const std::filesystem::path shard = folder.path() / name;
     if (!std::filesystem::exists(shard)) tests::write_text(shard, token_shard_seeds().front());
   }
-  tests::write_text(folder.path() / "mixture.json", text);
+  const MemoryFile content(bytes);
+  content.link_to(folder.path() / "mixture.json");
   answer([&] {
     const auto mixture = data::open_token_mixture((folder.path() / "mixture.json").string(), {.length = 4});
     check(!mixture.weights.empty() && std::ssize(mixture.names) == std::ssize(mixture.rows.parts()),
@@ -516,7 +520,9 @@ class FarFileSystem final : public FileSystem {
  public:
   static constexpr std::string_view text = "the bytes of a file that a cache keeps";
 
-  std::unique_ptr<InputFile> open(const Location&) const override { return std::make_unique<Far>(); }
+  explicit FarFileSystem(bool is_gone) : is_gone_(is_gone) {}
+
+  std::unique_ptr<InputFile> open(const Location&) const override { return std::make_unique<Far>(is_gone_); }
   std::unique_ptr<OutputFile> create(const Location&) override { return nullptr; }
   void create_folder(const Location&) override {}
   void rename(const Location&, const Location&) override {}
@@ -527,16 +533,21 @@ class FarFileSystem final : public FileSystem {
 
  private:
   struct Far final : InputFile {
+    explicit Far(bool gone) : is_gone(gone) {}
     std::uint64_t size() const override { return text.size(); }
     std::string version() const override { return "1"; }
     void read_at(std::span<std::byte> into, std::uint64_t offset) const override {
+      if (is_gone) throw Error({.code = ErrorCode::io, .message = "it is gone"});
       std::memcpy(into.data(), text.data() + offset, into.size());
     }
+    bool is_gone;
   };
+
+  bool is_gone_;
 };
 
-std::string far_content(const std::filesystem::path& folder) {
-  return cached_file_system(std::make_shared<FarFileSystem>(), {.folder = folder})->open("far:/x")->content();
+std::string far_content(const std::filesystem::path& folder, bool is_gone = false) {
+  return cached_file_system(std::make_shared<FarFileSystem>(is_gone), {.folder = folder})->open("far:/x")->content();
 }
 
 std::filesystem::path kept_below(const std::filesystem::path& folder) {
@@ -546,12 +557,18 @@ std::filesystem::path kept_below(const std::filesystem::path& folder) {
   throw std::logic_error("nothing is kept");
 }
 
-// What a cache finds in its folder.
+// What a cache finds in its folder. The file that it would fetch again is gone.
 void read_cached_file(Bytes bytes) {
   static const tests::TemporaryFolder folder;
-  static const std::filesystem::path kept = (far_content(folder.path()), kept_below(folder.path()));
-  tests::write_text(kept, text_of(bytes));
-  check(far_content(folder.path()) == FarFileSystem::text, "a damaged file is taken for the one that was kept");
+  static const std::filesystem::path kept = [] {
+    far_content(folder.path());
+    return kept_below(folder.path());
+  }();
+  const MemoryFile content(bytes);
+  content.link_to(kept);
+  answer([&] {
+    check(far_content(folder.path(), true) == FarFileSystem::text, "a damaged file is taken for the one that was kept");
+  });
 }
 
 std::vector<std::string> cached_file_seeds() {
