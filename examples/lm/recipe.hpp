@@ -13,6 +13,7 @@ struct LmRecipe : Recipe {
   std::string tokenizer;        // a folder or file, or "byte"
   std::string chat_template;    // empty: the folder's
   bool packing = false;         // puts several conversations into a sequence
+  std::int64_t max_tokens = 0;  // of a batch of conversations of about one length; 0: no such batches
   std::string validation;       // token shards; empty: none
   std::int64_t read_ahead = 2;  // micro-batches of token shards that a thread loads meanwhile
   std::int64_t block = 256;

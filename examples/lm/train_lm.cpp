@@ -30,6 +30,10 @@ void check(const LmRecipe& recipe) {
   require(recipe.read_ahead >= 0, "--read-ahead {} is below 0", recipe.read_ahead);
   require(!recipe.packing || recipe.tokens == "instructions",
           "--packing is for conversations: give --tokens instructions with it; other tokens always fill their sequences");
+  require(recipe.max_tokens == 0 || (recipe.tokens == "instructions" && !recipe.packing),
+          "--max-tokens is for conversations that are not packed: give --tokens instructions with it, and no --packing");
+  require(recipe.max_tokens == 0 || recipe.max_tokens >= recipe.block, "--max-tokens {} holds no sequence of --block {}",
+          recipe.max_tokens, recipe.block);
 }
 
 }  // namespace
@@ -53,6 +57,9 @@ void LmRecipe::add_to(trainer::CommandLine& line) {
                        fmt::join(tokenizers::ChatTemplate::names(), ", ")));
   line.add("packing", packing,
            "put as many whole conversations into a sequence as fit, each learnt as if alone, instead of one and padding");
+  line.add("max_tokens", max_tokens,
+           "put conversations of about the same length into batches of at most so many tokens, with padding; --batch-size then "
+           "counts these batches; 0: sequences of one length");
   line.add("validation", validation, "token shards to validate on, for --tokens shards; not given: none", Differs::allowed);
   line.add("read_ahead", read_ahead, "micro-batches of token shards that a thread reads ahead; 0: none", Differs::allowed);
   line.add("tokenizer", tokenizer,
