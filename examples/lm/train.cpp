@@ -35,7 +35,9 @@ struct Source {
   std::string chat_template = {};  // for the folder of --save
 };
 using Windows = Source<data::WindowLoader, EvenWindows>;
-using Conversations = Source<data::DocumentLoader, data::DocumentRows>;
+template <typename Loader>
+using Conversations = Source<Loader, data::DocumentRows>;
+using LoaderByLength = data::Loader<data::LengthBatches>;
 
 // Large files are scanned by one rank of each node, which caches the result for the others.
 void describe_corpus(trainer::Run& run, const LmRecipe& recipe, const Corpus& corpus, std::int64_t vocabulary) {
@@ -72,7 +74,7 @@ struct Shards : TokenRows {
   std::string chat_template = {};  // for the folder of --save
 };
 
-std::string about(const Answers& answers, const data::DocumentRows& rows, const LmRecipe& recipe) {
+std::string about(const Answers& answers, const LmRecipe& recipe) {
   const data::EncodedConversations& training = answers.training;
   std::string text = fmt::format("{} conversations to train on, {} tokens, of which {} are learnt", training.documents.size(),
                                  training.documents.num_tokens(), training.num_learnt);
@@ -80,14 +82,32 @@ std::string about(const Answers& answers, const data::DocumentRows& rows, const 
   const std::int64_t left_out = training.num_left_out + answers.validation.num_left_out;
   if (cut > 0) text += fmt::format("; {} are cut at --block {}", cut, recipe.block);
   if (left_out > 0) text += fmt::format("; {} are left out, since no answer begins before that length", left_out);
-  if (recipe.packing) {
-    text += fmt::format("; packed into {} sequences, {:.1f} % full", rows.size(), 100 * (1 - rows.padding()));
-  }
   return text;
 }
 
-Conversations conversations_of(trainer::Run& run, const LmRecipe& recipe, const tokenizers::Tokenizer& tokenizer,
-                               std::int64_t vocabulary) {
+// With sequence parallelism or packing rows are as long as --block, whose length check_sequences() has checked.
+template <typename Loader>
+Loader conversation_loader(trainer::Run& run, const LmRecipe& recipe, const data::Documents& documents, std::string& about) {
+  const bool of_one_length = run.options().sequence_parallel || recipe.packing;
+  if constexpr (std::same_as<Loader, LoaderByLength>) {
+    const data::LengthBatches batches(documents, {.max_tokens = recipe.max_tokens,
+                                                  .length = recipe.block,
+                                                  .long_documents = data::LongDocuments::truncated,
+                                                  .pad_to_multiple_of = of_one_length ? recipe.block : 16});
+    about += fmt::format("; in {} batches by length, {:.1f} % full", batches.size(), 100 * (1 - batches.padding()));
+    return Loader(batches, run.batch());
+  } else {
+    const data::DocumentRows rows(documents, {.length = recipe.block, .packing = recipe.packing});
+    if (recipe.packing) {
+      about += fmt::format("; packed into {} sequences, {:.1f} % full", rows.size(), 100 * (1 - rows.padding()));
+    }
+    return Loader(rows, {.batch = run.batch(), .pad_to_multiple_of = of_one_length ? 0 : 16});
+  }
+}
+
+template <typename Loader>
+Conversations<Loader> conversations_of(trainer::Run& run, const LmRecipe& recipe, const tokenizers::Tokenizer& tokenizer,
+                                       std::int64_t vocabulary) {
   Answers answers = read_on_all(run, [&] { return read_answers(recipe, tokenizer); });
   for (const auto* part : {&answers.training, &answers.validation}) check_vocabulary(recipe, part->documents, vocabulary);
   recipe.describe_data(run, answers.content);
@@ -97,17 +117,17 @@ Conversations conversations_of(trainer::Run& run, const LmRecipe& recipe, const 
   const auto [tokens, targets] = answers.training.documents[0];
   const auto first = std::ranges::find_if(targets, [](std::int32_t target) { return target != data::no_target; });
   const auto prompt = tokens.first(static_cast<std::size_t>(first - targets.begin()) + 1);
-  // With sequence parallelism or packing rows are as long as --block, whose length check_sequences() has checked.
-  const std::int64_t multiple = run.options().sequence_parallel || recipe.packing ? 0 : 16;
-  const data::DocumentRowsOptions options{.length = recipe.block, .packing = recipe.packing};
-  const data::DocumentRows rows(answers.training.documents, options);
-  Conversations conversations{.training = data::DocumentLoader(rows, {.batch = run.batch(), .pad_to_multiple_of = multiple}),
-                              .validation = {},
-                              .about = about(answers, rows, recipe),
-                              .prompt = models::TokenText(prompt.begin(), prompt.end()),
-                              .stop = {targets.back()},
-                              .chat_template = std::move(answers.chat_template)};
-  if (has_validation) conversations.validation.emplace(std::move(answers.validation.documents), options);
+  std::string text = about(answers, recipe);
+  Conversations<Loader> conversations{.training = conversation_loader<Loader>(run, recipe, answers.training.documents, text),
+                                      .validation = {},
+                                      .about = text,
+                                      .prompt = models::TokenText(prompt.begin(), prompt.end()),
+                                      .stop = {targets.back()},
+                                      .chat_template = std::move(answers.chat_template)};
+  if (has_validation) {
+    conversations.validation.emplace(std::move(answers.validation.documents),
+                                     data::DocumentRowsOptions{.length = recipe.block, .packing = recipe.packing});
+  }
   return conversations;
 }
 
@@ -141,9 +161,10 @@ void train_on(trainer::Run& run, const LmRecipe& recipe, LmModel<P, D, Options>&
   recipe.adapter.load(run, model);
   const auto optimizer = optim::make_optimizer<P, D>(recipe.optimizer, model, recipe.optimizer_options);
   run.add(model, *optimizer);
-  run.note(fmt::format("{}, {} layers of width {}; {}; {}, {} sequences of {} a step",
-                       recipe.adapter.about_parameters(run, model), options.layers, options.width, source.about, ranks_of(run),
-                       source.training.batch_size(), recipe.block));
+  const std::string of_step = recipe.max_tokens > 0 ? fmt::format("batches of up to {} tokens", recipe.max_tokens)
+                                                    : fmt::format("sequences of {}", recipe.block);
+  run.note(fmt::format("{}, {} layers of width {}; {}; {}, {} {} a step", recipe.adapter.about_parameters(run, model),
+                       options.layers, options.width, source.about, ranks_of(run), source.training.batch_size(), of_step));
 
   const models::SavePretrainedOptions saving{.dtype = recipe.dtype_of_save(),
                                              .from = source_of(recipe),
@@ -196,8 +217,11 @@ void train_model(trainer::Run& run, const LmRecipe& recipe, const Options& optio
     if (recipe.tokens == "shards") {
       train_on<P, D, Options>(run, recipe, model, tokenizer,
                               Shards{open_token_rows(run, recipe, recipe.block, options.vocabulary)}, as_it_is);
+    } else if (recipe.max_tokens > 0) {
+      const auto source = conversations_of<LoaderByLength>(run, recipe, *tokenizer, options.vocabulary);
+      train_on<P, D, Options>(run, recipe, model, tokenizer, source, as_it_is);
     } else if (has_conversations) {
-      const Conversations source = conversations_of(run, recipe, *tokenizer, options.vocabulary);
+      const auto source = conversations_of<data::DocumentLoader>(run, recipe, *tokenizer, options.vocabulary);
       train_on<P, D, Options>(run, recipe, model, tokenizer, source, as_it_is);
     } else {
       const Windows source = windows_of(run, recipe, tokenizer, options.vocabulary, 0);

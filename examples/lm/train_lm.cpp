@@ -25,6 +25,10 @@ void check(const LmRecipe& recipe) {
           "--chat-template {} is for conversations: give --tokens instructions with it", recipe.chat_template);
   require(!recipe.packing || recipe.tokens == "instructions",
           "--packing is for conversations: give --tokens instructions with it; other tokens always fill their sequences");
+  require(recipe.max_tokens == 0 || (recipe.tokens == "instructions" && !recipe.packing),
+          "--max-tokens is for conversations that are not packed: give --tokens instructions with it, and no --packing");
+  require(recipe.max_tokens == 0 || recipe.max_tokens >= recipe.block, "--max-tokens {} holds no sequence of --block {}",
+          recipe.max_tokens, recipe.block);
 }
 
 }  // namespace
@@ -48,6 +52,9 @@ void LmRecipe::add_to(trainer::CommandLine& line) {
                        fmt::join(tokenizers::ChatTemplate::names(), ", ")));
   line.add("packing", packing,
            "put as many whole conversations into a sequence as fit, each learnt as if alone, instead of one and padding");
+  line.add("max_tokens", max_tokens,
+           "put conversations of about the same length into batches of at most so many tokens, with padding; --batch-size then "
+           "counts these batches; 0: sequences of one length");
   add_shards(line);
   line.add("tokenizer", tokenizer,
            "of texts and conversations: byte: every byte is a token; a folder of transformers, or its tokenizer.json or "

@@ -10,7 +10,9 @@
 #include "catch.hpp"
 #include "parallel/mesh_layout.hpp"
 #include "temporary_folder.hpp"
+#include "trireme/data/documents/length_batches.hpp"
 #include "trireme/data/loaders/document_loader.hpp"
+#include "trireme/data/loaders/loader.hpp"
 #include "trireme/data/text/mask_tokens.hpp"
 #include "trireme/data/text/text_batch.hpp"
 #include "trireme/models/architectures/gpt.hpp"
@@ -171,6 +173,24 @@ Results train_rows(const Options& options, bool packing, const Layout& layout = 
   });
 }
 
+// All documents in each step, in 8 micro-batches of up to 18 tokens.
+data::LengthBatches batches_by_length() {
+  return data::LengthBatches(documents(), {.max_tokens = 18, .length = length, .pad_to_multiple_of = 2});
+}
+
+template <typename P, typename Options>
+Results train_by_length(const Options& options, const Layout& layout) {
+  const data::LengthBatches by_length = batches_by_length();
+  return train<P>(options, layout, [&](std::int64_t step, const ProcessMesh& mesh) {
+    const data::Loader loader(
+        by_length,
+        data::BatchOptions{.batch_size = by_length.size(), .index = mesh.batch().rank(), .count = mesh.batch().size()});
+    std::vector<data::TokenBatch> batches;
+    for (std::int64_t micro = 0; micro < loader.num_micro_batches(); ++micro) batches.push_back(loader.load(step, micro));
+    return batches;
+  });
+}
+
 void expect_near(const Results& results, const Results& wanted, double tolerance) {
   REQUIRE(results.size() == wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -237,6 +257,26 @@ TEST_CASE("packed documents train alike on every mesh") {
   };
   check_experts("experts", with_experts());
   check_experts("experts with adapters", Adapted{with_experts()});
+}
+
+TEST_CASE("micro-batches of documents of about one length train alike on every mesh") {
+  REQUIRE(batches_by_length().size() == 8);
+  const auto check = [&](const char* name, const auto& options) {
+    const Results wanted = train_one_by_one<Float64>(options);
+    for (const Layout& layout : tests::layouts) {
+      INFO(name << ", " << layout.str());
+      expect_near(train_by_length<Float64>(options, layout), wanted, 1e-10);
+    }
+  };
+  check("GPT", gpt);
+  check("Llama with windows", windowed());
+  expect_near(train_by_length<MixedFloat16>(gpt, {.data = 2}), train_by_length<MixedFloat16>(gpt, {}), 1e-3);
+  const Results with_added_losses = train_by_length<Float64>(with_experts(), {});
+  for (const Layout& layout :
+       {Layout{.data = 2}, Layout{.expert = 2}, Layout{.pipeline = 2, .expert = 2}, Layout{.tensor = 2}}) {
+    INFO("experts, " << layout.str());
+    expect_near(train_by_length<Float64>(with_experts(), layout), with_added_losses, 1e-10);
+  }
 }
 
 TEST_CASE("ranks and micro-batches without a target count for nothing") {
