@@ -73,6 +73,7 @@
 #include "trireme/data/loaders/image_loader.hpp"
 #include "trireme/data/loaders/loader.hpp"
 #include "trireme/data/loaders/prefetching.hpp"
+#include "trireme/data/loaders/stream_loader.hpp"
 #include "trireme/data/loaders/tar_images.hpp"
 #include "trireme/data/loaders/token_windows.hpp"
 #include "trireme/data/loaders/window_loader.hpp"

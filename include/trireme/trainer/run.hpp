@@ -56,7 +56,8 @@ struct LoaderShape {
   std::int64_t tokens_per_sample = 0;                                // 0: it reads no tokens
   std::function<std::int64_t(std::int64_t steps)> samples_of_steps;  // of all ranks together
   std::function<std::int64_t(std::int64_t samples)> steps_of_samples;
-  std::function<std::string()> content = {};  // describes the data that it reads; empty: the loader can't
+  std::function<std::string()> content = {};        // describes the data that it reads; empty: the loader can't
+  std::function<bool(std::int64_t step)> has = {};  // whether this rank's data hold the step; empty: they never end
 };
 
 // A training run: its ranks and where they lie on the mesh, its place in the data, checkpoints, metrics and signals.
@@ -287,6 +288,8 @@ class StepRange {
                       .samples_of_steps = [&loader](std::int64_t steps) { return data::samples_of_steps(loader, steps); },
                       .steps_of_samples = [&loader](std::int64_t samples) { return data::steps_of_samples(loader, samples); }};
     if constexpr (requires { loader.content(); }) shape.content = [&loader] { return std::string(loader.content()); };
+    if constexpr (requires { loader.has(std::int64_t{}); })
+      shape.has = [&loader](std::int64_t step) { return loader.has(step); };
     if constexpr (requires { loader.tokens_per_sample(); }) shape.tokens_per_sample = loader.tokens_per_sample();
     return shape;
   }

@@ -41,8 +41,9 @@ namespace data {
 //   };
 //
 // A samples_per_epoch() of 0 means endless data. Optional functions: tokens_per_sample(), if samples are sequences of tokens;
-// content(), a text that identifies the data (content_of()), which a run compares with its checkpoint when it resumes. All
-// micro-batches of a step must have the same number of targets (Loss::nominal_targets); their shapes may differ otherwise.
+// content(), a text that identifies the data (content_of()), which a run compares with its checkpoint when it resumes;
+// has(step), whether this rank's data hold a step, as StreamLoader has it: a run ends before the first step that a rank lacks.
+// All micro-batches of a step must have the same number of targets (Loss::nominal_targets); their shapes may differ otherwise.
 template <typename L>
 concept BatchLoader = requires(const L& loader, std::int64_t step) {
   loader.load(step);
