@@ -79,6 +79,7 @@
 #include "trireme/data/loaders/window_loader.hpp"
 #include "trireme/data/shards/cut_shards.hpp"
 #include "trireme/data/shards/json_lines.hpp"
+#include "trireme/data/shards/parquet_rows.hpp"
 #include "trireme/data/shards/tar_shards.hpp"
 #include "trireme/data/shards/token_shard_writer.hpp"
 #include "trireme/data/shards/token_shards.hpp"

@@ -20,7 +20,10 @@ bool has_json_lines(const Location& file) {
   return std::ranges::any_of(endings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
+bool is_parquet(const Location& file) { return file.string().ends_with(".parquet"); }
+
 std::string words_of(const DocumentPlace& place, const Location& file) {
+  if (is_parquet(file)) return fmt::format("row {}", place.byte);
   if (!has_json_lines(file)) return fmt::format("byte {}", place.byte);
   ByteStream stream(file, 0);
   std::int64_t lines = 1, left = place.byte;
@@ -35,6 +38,11 @@ std::string words_of(const DocumentPlace& place, const Location& file) {
 std::optional<RawDocument> RawDocuments::next() {
   for (; place_.file < std::ssize(files_); place_ = {place_.file + 1, 0}) {
     const Location& file = files_[static_cast<std::size_t>(place_.file)];
+    if (is_parquet(file)) {
+      if (auto document = next_row(file)) return document;
+      rows_.reset();
+      continue;
+    }
     if (!stream_) stream_ = std::make_unique<ByteStream>(file, place_.byte);
     const bool has_lines = has_json_lines(file);
     for (;;) {
@@ -50,6 +58,16 @@ std::optional<RawDocument> RawDocuments::next() {
     used_ = 0;
   }
   return std::nullopt;
+}
+
+std::optional<RawDocument> RawDocuments::next_row(const Location& file) {
+  if (!rows_) rows_.emplace(std::vector{file}, ParquetOptions{.columns = {text_column_}, .cached_bytes = 0, .workers = 1});
+  if (place_.byte >= rows_->size()) return std::nullopt;
+  const ParquetRow row = rows_->at(place_.byte);
+  const DocumentPlace begin = place_;
+  ++place_.byte;
+  return RawDocument{
+      .text = row.is_null(text_column_) ? std::string() : std::string(row.text(text_column_)), .place = begin, .next = place_};
 }
 
 // Up to the next separator, which goes with it. Nothing: the file has ended.

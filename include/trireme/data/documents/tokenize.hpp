@@ -27,7 +27,7 @@ struct TokenizeReport {
 enum class SourceNumbers : std::uint8_t { patterns, files };
 
 struct TokenizeOptions {
-  std::string text_field = "text";                       // of a line of JSON
+  std::string text_field = "text";                       // of a line of JSON, or the column of a Parquet file
   std::string separator = {};                            // between documents of a text; empty: a file is a document
   std::optional<std::int32_t> end_token = std::nullopt;  // behind each document
   bool special_tokens = false;                           // with what the tokenizer puts around a text
@@ -43,10 +43,10 @@ struct TokenizeOptions {
 //   const std::vector<std::string> inputs{"books", "web-{000..199}.jsonl.gz"};
 //   data::tokenize_files(inputs, tokenizers::read_tokenizer("Llama-3.2-1B"), "tokens/train", {.skip_broken = true});
 //
-// Inputs are patterns (locations_of()). Files that end in .jsonl, .json or .ndjson have a document in each line, others are
-// text; each may be packed by gzip, with .gz behind its name. Documents keep their order. The shards are the same for any
-// number of workers and ranks, byte for byte. One start after another that was killed goes on behind the last whole shard;
-// shards of other inputs or options are an Error.
+// Inputs are patterns (locations_of()). Files that end in .jsonl, .json or .ndjson have a document in each line, .parquet in
+// each row (ParquetRows), others are text; each but Parquet may be packed by gzip, with .gz behind its name. Documents keep
+// their order. The shards are the same for any number of workers and ranks, byte for byte. One start after another that was
+// killed goes on behind the last whole shard; shards of other inputs or options are an Error.
 //
 // A broken document is a line that is no JSON object with a text in its field, and what is no UTF-8: an Error{invalid_argument}
 // names file and line. In memory are the shard that is being filled and a few MiB of text for each worker; of a text without a
