@@ -102,7 +102,8 @@ std::vector<int> part_of(const std::vector<int>& items, std::int64_t begin, std:
 
 static_assert(BatchLoader<StreamLoader<NumberStream>>);
 static_assert(BatchLoader<StreamLoader<OpenNumbers<NumberStream>>>);
-static_assert(!ItemStream<OpenNumbers<NumberStream>>);
+static_assert(StreamSource<OpenNumbers<NumberStream>> && !ItemStream<OpenNumbers<NumberStream>>);
+static_assert(!StreamSource<std::vector<int>> && !StreamSource<int (*)(const StreamPart&)>);
 
 }  // namespace
 

@@ -34,6 +34,12 @@ struct StreamPart {
   int count = 1;
 };
 
+// A stream, or a function that opens one. Its call is const.
+template <typename S>
+concept StreamSource = ItemStream<S> || requires(const S& open, const StreamPart& part) {
+  { open(part) } -> ItemStream;
+};
+
 struct StreamOptions {
   BatchOptions batch = {};
   std::int64_t epochs = 0;             // how often the streams are read before the data end; 0: they never end
@@ -148,7 +154,7 @@ struct StreamOf<Source> {
 //
 // Where the data end, the last step is the last whole one. has(step) tells, by reading as far: the steps of a Run end there, on
 // all ranks. Loops by hand with several shards, or with streams that differ between ranks, reduce it over the ranks.
-template <typename Source, typename Collate = DefaultCollate>
+template <StreamSource Source, typename Collate = DefaultCollate>
 class StreamLoader {
  public:
   using Stream = typename detail::StreamOf<Source>::type;
