@@ -106,6 +106,10 @@ TEST_CASE("a Parquet file of another file system is read by few requests, a row 
   const int before = system->requests();
   for (const std::int64_t row : {0, 3, 1, 2}) CHECK(rows.at(row).text("text").ends_with(std::to_string(row)));
   CHECK(system->requests() <= before + 3);  // the footer once more, and the column
+  system->fail_from_now_on();
+  CHECK(rows.at(1).text("text").ends_with("1"));  // in memory
+  CHECK_THROWS_WITH(rows.at(9), ContainsSubstring("the connection is gone") && !ContainsSubstring("Parquet"));
+  CHECK_THROWS_WITH(ParquetRows(rows.files()), ContainsSubstring("the connection is gone"));
 }
 
 TEST_CASE("threads read rows of the same groups") {
