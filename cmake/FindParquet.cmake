@@ -24,6 +24,9 @@ find_library(Parquet_LIBRARY libparquet.so.${Parquet_so_version} PATHS ${Parquet
 find_library(Parquet_ARROW_LIBRARY libarrow.so.${Parquet_so_version} PATHS ${Parquet_folder} NO_DEFAULT_PATH)
 mark_as_advanced(Parquet_INCLUDE_DIR Parquet_LIBRARY Parquet_ARROW_LIBRARY)
 find_package_handle_standard_args(Parquet REQUIRED_VARS Parquet_LIBRARY Parquet_ARROW_LIBRARY Parquet_INCLUDE_DIR)
+if(Parquet_FOUND) # otherwise another one may be in PATH the next time
+  set(Parquet_PYTHON "${Parquet_PYTHON}" CACHE FILEPATH "The python3 whose pyarrow is used")
+endif()
 if(Parquet_FOUND AND NOT TARGET Parquet::parquet_shared)
   add_library(Parquet::arrow UNKNOWN IMPORTED)
   set_target_properties(Parquet::arrow PROPERTIES IMPORTED_LOCATION ${Parquet_ARROW_LIBRARY}
