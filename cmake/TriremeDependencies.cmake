@@ -42,6 +42,18 @@ if(NOT WebP_FOUND)
   message(STATUS "libwebp was not found: WebP images cannot be read; install libwebp-dev")
 endif()
 
+set(TRIREME_HAS_PARQUET OFF)
+if(NOT TRIREME_PARQUET STREQUAL "OFF")
+  find_package(Parquet)
+  set(TRIREME_HAS_PARQUET ${Parquet_FOUND})
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ${Parquet_FOUND}) # the loader does not look into pyarrow's folder by itself
+  if(NOT Parquet_FOUND AND TRIREME_PARQUET STREQUAL "ON")
+    message(FATAL_ERROR "TRIREME_PARQUET=ON, but Arrow was not found; install libparquet-dev of Apache Arrow, or pip install pyarrow for the python3 in PATH")
+  elseif(NOT Parquet_FOUND)
+    message(STATUS "Arrow was not found: Parquet files cannot be read; install libparquet-dev of Apache Arrow, or pip install pyarrow for the python3 in PATH")
+  endif()
+endif()
+
 find_package(PCRE2)
 set(TRIREME_HAS_PCRE2 ${PCRE2_FOUND})
 if(NOT PCRE2_FOUND)

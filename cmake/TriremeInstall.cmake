@@ -18,7 +18,7 @@ endif()
 configure_package_config_file(cmake/trireme-config.cmake.in trireme-config.cmake INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(trireme-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/trireme-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/trireme-config-version.cmake
-              cmake/TriremeMap.cmake cmake/FindPCRE2.cmake cmake/FindWebP.cmake cmake/Findutf8proc.cmake cmake/Findsentencepiece.cmake
+              cmake/TriremeMap.cmake cmake/FindPCRE2.cmake cmake/FindParquet.cmake cmake/FindWebP.cmake cmake/Findutf8proc.cmake cmake/Findsentencepiece.cmake
         DESTINATION ${package_folder})
 
 # Pages, examples and programs, in folders that keep the links between pages valid.

@@ -46,7 +46,7 @@ class Validations::Impl {
 
   FitEnd end() const {
     const auto steps = run.total_steps();
-    if (steps ? run.done() >= *steps : !run.stopped()) return FitEnd::finished;
+    if (!run.stopped() || (steps && run.done() >= *steps)) return FitEnd::finished;
     return is_out_of_patience() ? FitEnd::patience : FitEnd::interrupted;
   }
 

@@ -109,6 +109,7 @@ void Run::begin_loop(const LoaderShape& shape) {
   }
   run.describe(shape);
   run.load();
+  run.require_data();
   if (run.checkpoints.on()) {  // so that errors of the first checkpoint are thrown now
     State state;
     run.models.add_to(state);
@@ -201,6 +202,8 @@ void Run::end_loop() {
     note(fmt::format("all {} steps were done before", *run.steps));
   } else if (nothing_done && run.ending == Ending::time_over) {
     note(fmt::format("all {} had passed before", to_text(run.options.until)));
+  } else if (run.ending == Ending::data_over) {
+    note(nothing_done ? "all data were read before" : fmt::format("the data ended after step {}", run.done));
   }
   if (!nothing_done) {
     for (const std::string& line : run.last_words(run.bad_samples_of_all())) note(line);
@@ -304,6 +307,7 @@ const StepSummary& StepOwner::finish(parallel::Step& step) {
   }
   const StepSummary& summary = step.finish();
   if (summary.requests.stop && std::holds_alternative<Seconds>(run.options.until)) run.end(Ending::time_over);
+  if (summary.requests.stop && run.place.shape().has) run.end(Ending::data_over);
   return summary;
 }
 

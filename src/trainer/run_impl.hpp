@@ -46,6 +46,7 @@ enum class Ending : std::uint8_t {
   asked,      // by stop() or ask()
   signal,     // on any rank
   time_over,  // the run lasts so many Seconds; before agree_on_ending() possibly also `asked`
+  data_over,  // a rank's data hold no more steps; likewise
 };
 
 // Statistics of the steps in this start of the run.
@@ -194,11 +195,13 @@ class Run::Impl {
   StepRequests take_requests() {
     StepRequests requests = std::exchange(asked, {});
     requests.checkpoint = requests.checkpoint || checkpoints.is_time();
-    requests.stop = requests.stop || has_signal() || is_time_up();
+    lacks_data = lacks_data || ((!steps || done + 1 < *steps) && !has_data(done + 1));
+    requests.stop = requests.stop || has_signal() || is_time_up() || lacks_data;
     return requests;
   }
   void require_phase(RunCall call) const { phase.require(call, done); }
   bool has_signal() const { return listening && signal_asks_to_stop(); }
+  bool has_data(std::int64_t step) const { return !place.shape().has || place.shape().has(step); }
   bool is_time_up() const {
     const auto* seconds = std::get_if<Seconds>(&options.until);
     return seconds != nullptr && world.rank() == 0 && elapsed_seconds() >= seconds->count;
@@ -216,12 +219,24 @@ class Run::Impl {
     if (ending == Ending::none) ending = why;
   }
 
-  // Makes all ranks know why the loop ended early: a signal may have reached only one rank, and only rank 0 looks at the clock.
+  // A loop that goes on with this step needs the data for it. The same on all ranks.
+  void require_data() {
+    if (!place.shape().has || has_ended()) return;
+    std::int32_t lacks = has_data(done) ? 0 : 1;
+    if (world.size() > 1) world.all_reduce(std::span(&lacks, 1), ReduceOp::max, "the data of a run").wait_on_host();
+    if (lacks == 0) return;
+    lacks_data = true;
+    require(done > 0, "the data hold no batch of {} samples: there is nothing to train on", options.batch_size);
+    end(Ending::data_over);
+  }
+
+  // Makes all ranks know why the loop ended early: a signal or the end of the data may have reached only one rank, and only
+  // rank 0 looks at the clock.
   void agree_on_ending() {
     if (ending == Ending::none) return;
-    std::array<std::int32_t, 2> why{has_signal() ? 1 : 0, is_time_up() ? 1 : 0};
+    std::array<std::int32_t, 3> why{has_signal() ? 1 : 0, is_time_up() ? 1 : 0, lacks_data ? 1 : 0};
     if (world.size() > 1) world.all_reduce(std::span(why), ReduceOp::max, "why a run ends").wait_on_host();
-    ending = why[1] != 0 ? Ending::time_over : why[0] != 0 ? Ending::signal : Ending::asked;
+    ending = why[1] != 0 ? Ending::time_over : why[0] != 0 ? Ending::signal : why[2] != 0 ? Ending::data_over : Ending::asked;
     if (why[0] != 0) forget_signals();
   }
 
@@ -275,6 +290,7 @@ class Run::Impl {
   RunPhase phase;
   bool accepted = false;  // load() or evaluate() was called and no loop has begun
   Ending ending = Ending::none;
+  bool lacks_data = false;  // this rank has none for the next step
   ThisStart this_start;
   std::optional<Listening> listening;     // to signals, if the run saves checkpoints
   std::optional<RunObservers> observers;  // on rank 0; destroyed first

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "trireme/core/error.hpp"
 #include "trireme/files/file_system.hpp"
 
 namespace trireme::tests {
@@ -14,7 +15,7 @@ class CountedFileSystem final : public FileSystem {
  public:
   std::unique_ptr<OutputFile> create(const Location& location) override { return real_->create(path_of(location)); }
   std::unique_ptr<InputFile> open(const Location& location) const override {
-    return std::make_unique<CountedFile>(real_->open(path_of(location)), version, requests_);
+    return std::make_unique<CountedFile>(real_->open(path_of(location)), version, counts_);
   }
   void create_folder(const Location& location) override { real_->create_folder(path_of(location)); }
   void rename(const Location& from, const Location& to) override { real_->rename(path_of(from), path_of(to)); }
@@ -23,32 +24,38 @@ class CountedFileSystem final : public FileSystem {
   FileKind kind_of(const Location& location) const override { return real_->kind_of(path_of(location)); }
   std::vector<FolderEntry> entries_of(const Location& folder) const override { return real_->entries_of(path_of(folder)); }
 
-  int requests() const { return *requests_; }
+  int requests() const { return counts_->requests; }
+  void fail_from_now_on() { counts_->fails = true; }  // every request
 
   std::string version = {};  // of all files that are opened from now on
 
  private:
+  struct Counts {
+    std::atomic<int> requests = 0;
+    std::atomic<bool> fails = false;
+  };
   class CountedFile final : public InputFile {
    public:
-    CountedFile(std::unique_ptr<InputFile> real, std::string version, std::shared_ptr<std::atomic<int>> requests)
-        : real_(std::move(real)), version_(std::move(version)), requests_(std::move(requests)) {}
+    CountedFile(std::unique_ptr<InputFile> real, std::string version, std::shared_ptr<Counts> counts)
+        : real_(std::move(real)), version_(std::move(version)), counts_(std::move(counts)) {}
     std::uint64_t size() const override { return real_->size(); }
     std::string version() const override { return version_; }
     void read_at(std::span<std::byte> into, std::uint64_t offset) const override {
-      ++*requests_;
+      ++counts_->requests;
+      if (counts_->fails) throw Error({.code = ErrorCode::io, .message = "the connection is gone"});
       real_->read_at(into, offset);
     }
 
    private:
     std::unique_ptr<InputFile> real_;
     std::string version_;
-    std::shared_ptr<std::atomic<int>> requests_;
+    std::shared_ptr<Counts> counts_;
   };
 
   static Location path_of(const Location& location) { return Location(std::string(location.after_scheme())); }
 
   std::shared_ptr<FileSystem> real_ = posix_file_system();
-  std::shared_ptr<std::atomic<int>> requests_ = std::make_shared<std::atomic<int>>(0);
+  std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
 };
 
 }  // namespace trireme::tests

@@ -102,7 +102,7 @@ TEST_CASE("a separator that lies on two pieces of a file is found") {
   for (const std::int64_t before : {piece - 3, piece - 2, piece - 1, piece, 3 * piece + 1}) {
     write_file(file, std::string(static_cast<std::size_t>(before), 'a') + "<|>" + "b<|>" + std::string(piece, 'c') + "<|>");
     const std::vector<Location> files{file, file};
-    RawDocuments documents(files, "<|>", {});
+    RawDocuments documents(files, "<|>", "text", {});
     const auto first = documents.next(), second = documents.next(), third = documents.next();
     REQUIRE(third.has_value());
     CHECK(std::ssize(first->text) == before);
@@ -110,7 +110,7 @@ TEST_CASE("a separator that lies on two pieces of a file is found") {
     CHECK(third->text == std::string(piece, 'c'));
     CHECK(third->next == DocumentPlace{0, before + 3 + 4 + piece + 3});
     CHECK(documents.next()->place == DocumentPlace{1, 0});
-    RawDocuments later(files, "<|>", second->next);
+    RawDocuments later(files, "<|>", "text", second->next);
     CHECK(later.next()->text == third->text);
   }
 }

@@ -12,8 +12,8 @@ import pathlib
 import torch
 
 from generator import bert_models, chats, convergence, functions, gan_models, gpt_models, image_models, llama_models, lora_models
-from generator import operations, optimizers, pictures, ports, precision, pretrained, samples, tokenizer_files, tokenizer_training
-from generator import vit_models, word_models
+from generator import operations, optimizers, parquet_files, pictures, ports, precision, pretrained, samples, tokenizer_files
+from generator import tokenizer_training, vit_models, word_models
 from generator.fixture_set import FixtureSet
 
 PARTS = (
@@ -34,6 +34,7 @@ PARTS = (
     tokenizer_training,
     chats,
     samples,
+    parquet_files,
     pictures,
     ports,
 )

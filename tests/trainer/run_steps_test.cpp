@@ -1,10 +1,15 @@
 // Steps of a run: when the last one is due, the random numbers of repeated ones, and the data of an evaluation.
 
+#include <memory>
+#include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "catch.hpp"
 #include "comm/expect.hpp"
 #include "trainer/small_run.hpp"
+#include "trireme/data/loaders/prefetching.hpp"
+#include "trireme/data/loaders/stream_loader.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/testing/ranks.hpp"
 
@@ -75,4 +80,99 @@ TEST_CASE("an evaluation reads the data where they are") {
     const Pinned pinned;
     expect(run.evaluate(net, pinned).value() == run.evaluate(net, TestPoints()).value(), "the same loss");
   });
+}
+
+namespace {
+
+// Numbers of points, of which there are `count`.
+struct PointStream {
+  std::optional<std::int64_t> next() {
+    if (at == failing) throw std::runtime_error("the stream is broken");
+    return at < count ? std::optional(at++) : std::nullopt;
+  }
+  std::int64_t count = 0;
+  std::int64_t failing = -1;
+  std::int64_t at = 0;
+};
+
+const auto points_of = [](const std::vector<std::int64_t>& numbers, std::int64_t first_sample) {
+  return points(numbers, first_sample);
+};
+
+struct StreamEnd {
+  std::int64_t done = 0;
+  std::int64_t due = 0;  // where the last step was due
+  std::vector<float> values;
+};
+
+// A run with two shards: the ranks differ in where their data end.
+StreamEnd train_on_streams(const Group& world, const std::vector<std::int64_t>& counts, const std::filesystem::path& folder,
+                           std::int64_t until = 1'000) {
+  Run run(world, {.until = Steps{until}, .batch_size = 12, .checkpoints = {.directory = folder}});
+  PointNet net(run.context());
+  optim::AdamW<Float32> optimizer(net);
+  run.add(net, optimizer);
+  const auto open = [counts](const data::StreamPart& part) {
+    return PointStream{.count = counts[static_cast<std::size_t>(part.index)]};
+  };
+  const data::StreamOptions options{.batch = run.batch(), .epochs = 1, .shards = static_cast<int>(counts.size())};
+  const data::Prefetching loader(data::StreamLoader(open, options, points_of), {.threads = 2, .batches = 3});
+  StreamEnd end;
+  for (auto& step : run.steps(loader)) {
+    for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+    step.update(optimizer);
+    if (run.due(Steps{1'000'000'000})) end.due = run.done();
+  }
+  expect(!run.stopped(), "the end of the data is no stop");
+  end.done = run.done();
+  end.values = values_of(net);
+  return end;
+}
+
+}  // namespace
+
+TEST_CASE("a run ends with the last step for which each rank has data") {
+  for (const int ranks : {1, 2, 3}) {
+    const RunFolder folder, of_two_starts;
+    std::vector<float> whole;
+    run_ranks(ranks, [&](const Group& world) {
+      const StreamEnd end = train_on_streams(world, {200, 45}, folder.path);  // 7 steps of 6 and 6
+      expect(end.done == 7 && end.due == 7, "the last step is known");
+      const StreamEnd again = train_on_streams(world, {200, 45}, folder.path);
+      expect(again.done == 7 && again.values == end.values, "nothing is left for another start");
+      train_on_streams(world, {200, 45}, of_two_starts.path, 3);
+    });
+    run_ranks(ranks == 3 ? 1 : ranks + 1, [&](const Group& world) {
+      const StreamEnd end = train_on_streams(world, {200, 45}, of_two_starts.path);
+      expect(end.done == 7 && end.due == 7, "resumed on other ranks");
+    });
+  }
+}
+
+TEST_CASE("a run without data for one step is refused on all ranks, and a broken stream ends it") {
+  for (const int ranks : {1, 3}) {
+    const RunFolder folder;
+    run_ranks(ranks, [&](const Group& world) {
+      expect_error(
+          ErrorCode::invalid_argument,
+          [&] {
+            train_on_streams(world, {200, 5}, folder.path);
+          },
+          "the data hold no batch of 12 samples");
+    });
+  }
+  const auto train = [](const Group& world) {
+    Run run(world, {.until = Steps{100}, .batch_size = 12});
+    PointNet net(run.context());
+    optim::AdamW<Float32> optimizer(net);
+    run.add(net, optimizer);
+    const std::int64_t failing = world.rank() == 1 ? 30 : -1;
+    const data::StreamLoader loader(PointStream{.count = 1'000, .failing = failing}, {.batch = run.batch(), .epochs = 1},
+                                    points_of);
+    for (auto& step : run.steps(loader)) {
+      for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+      step.update(optimizer);
+    }
+  };
+  CHECK_THROWS_WITH(run_ranks(2, train), ContainsSubstring("the stream is broken"));
 }

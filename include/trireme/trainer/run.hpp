@@ -59,6 +59,7 @@ struct LoaderShape {
   std::function<std::int64_t(std::int64_t samples)> steps_of_samples;
   std::function<std::string()> content = {};        // describes the loader's data; empty: the loader can't
   std::function<data::LoaderReport()> report = {};  // empty: the loader reports nothing
+  std::function<bool(std::int64_t step)> has = {};  // whether this rank's data hold the step; empty: they never end
 };
 
 // A training run. It holds the ranks and their places on the mesh, the place in the data, checkpoints, metrics and signals.
@@ -293,6 +294,8 @@ class StepRange {
                       .samples_of_steps = [&loader](std::int64_t steps) { return data::samples_of_steps(loader, steps); },
                       .steps_of_samples = [&loader](std::int64_t samples) { return data::steps_of_samples(loader, samples); }};
     if constexpr (requires { loader.content(); }) shape.content = [&loader] { return std::string(loader.content()); };
+    if constexpr (requires { loader.has(std::int64_t{}); })
+      shape.has = [&loader](std::int64_t step) { return loader.has(step); };
     if constexpr (requires { loader.tokens_per_sample(); }) shape.tokens_per_sample = loader.tokens_per_sample();
     if constexpr (data::ReportingLoader<Loader>) shape.report = [&loader] { return loader.report(); };
     return shape;

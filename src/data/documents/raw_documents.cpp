@@ -16,7 +16,10 @@ bool has_json_lines(const Location& file) {
   return std::ranges::any_of(endings, [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
+bool is_parquet(const Location& file) { return file.string().ends_with(".parquet"); }
+
 std::string words_of(const DocumentPlace& place, const Location& file) {
+  if (is_parquet(file)) return fmt::format("row {}", place.byte);
   if (!has_json_lines(file)) return fmt::format("byte {}", place.byte);
   return fmt::format("line {}", line_number_at(file, static_cast<std::uint64_t>(place.byte)));
 }
@@ -24,6 +27,11 @@ std::string words_of(const DocumentPlace& place, const Location& file) {
 std::optional<RawDocument> RawDocuments::next() {
   for (; place_.file < std::ssize(files_); place_ = {place_.file + 1, 0}) {
     const Location& file = files_[static_cast<std::size_t>(place_.file)];
+    if (is_parquet(file)) {
+      if (auto document = next_row(file)) return document;
+      rows_.reset();
+      continue;
+    }
     if (!stream_) stream_ = std::make_unique<ByteStream>(file, place_.byte);
     if (auto document = has_json_lines(file) ? next_line() : next_text()) return document;
     stream_.reset();
@@ -31,6 +39,16 @@ std::optional<RawDocument> RawDocuments::next() {
     used_ = 0;
   }
   return std::nullopt;
+}
+
+std::optional<RawDocument> RawDocuments::next_row(const Location& file) {
+  if (!rows_) rows_.emplace(std::vector{file}, ParquetOptions{.columns = {text_column_}, .cached_bytes = 0, .workers = 1});
+  if (place_.byte >= rows_->size()) return std::nullopt;
+  const ParquetRow row = rows_->at(place_.byte);
+  const DocumentPlace begin = place_;
+  ++place_.byte;
+  return RawDocument{
+      .text = row.is_null(text_column_) ? std::string() : std::string(row.text(text_column_)), .place = begin, .next = place_};
 }
 
 std::optional<RawDocument> RawDocuments::next_line() {

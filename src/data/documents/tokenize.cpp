@@ -50,7 +50,7 @@ class Job {
       next = {shards_->next().file, shards_->next().byte};
     });
     if (ranks_ != nullptr) ranks_->broadcast(std::span(next), 0, "where to go on").wait_on_host();
-    documents_.emplace(inputs_.files, options.separator, DocumentPlace{next[0], next[1]});
+    documents_.emplace(inputs_.files, options.separator, options.text_field, DocumentPlace{next[0], next[1]});
   }
 
   // Beside tokenizing, a thread writes what was gathered before and reads what comes next.

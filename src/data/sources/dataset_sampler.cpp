@@ -82,6 +82,9 @@ DatasetSampler::DatasetSampler(std::span<const DatasetPart> parts, const LoaderO
   require(options.workers >= 0, "{} workers can read nothing; 0 means all threads of this rank", options.workers);
   require(share_.has_one_size() || last_ == LastBatch::filled,
           "batches of other sizes from a step on have no last batch of an epoch: use LastBatch::filled");
+  require(size_ != endless || (last_ == LastBatch::filled && options.mixture.empty() && options.block == 0),
+          "a dataset without size() has no end, and its items are loaded in order: leave out LoaderOptions::last, mixture and "
+          "block");
   require(options.mixture.empty() || last_ == LastBatch::filled,
           "a mixture has no last batch, since its parts end at different steps: use LastBatch::filled");
   require(
@@ -91,6 +94,7 @@ DatasetSampler::DatasetSampler(std::span<const DatasetPart> parts, const LoaderO
 }
 
 std::int64_t DatasetSampler::samples_per_epoch() const {
+  if (size_ == endless) return 0;
   return last_ == LastBatch::dropped ? steps_per_epoch() * batch_size() : size_;
 }
 

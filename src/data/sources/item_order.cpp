@@ -44,7 +44,7 @@ class ShuffledInBlocks : public ItemOrder {
 
 std::shared_ptr<const ItemOrder> order_of(const DatasetPart& part, const LoaderOptions& options, std::uint64_t seed) {
   const std::int64_t block = options.block == 0 ? part.neighbours : options.block;
-  if (options.order == Order::sequential) return std::make_shared<Sequential>();
+  if (options.order == Order::sequential || part.size == endless) return std::make_shared<Sequential>();
   if (block == 1) return std::make_shared<Shuffled>(part.size, seed);
   return std::make_shared<ShuffledInBlocks>(part.size, block, options.blocks_at_once, seed);
 }

@@ -27,7 +27,7 @@ struct TokenizeReport {
 enum class SourceNumbers : std::uint8_t { patterns, files };
 
 struct TokenizeOptions {
-  std::string text_field = "text";                       // of a line of JSON
+  std::string text_field = "text";                       // of a line of JSON, or the column of a Parquet file
   std::string separator = {};                            // between documents of a text; empty: a file is a document
   std::optional<std::int32_t> end_token = std::nullopt;  // after each document
   bool special_tokens = false;                           // adds the special tokens that the tokenizer puts around a text
@@ -43,10 +43,10 @@ struct TokenizeOptions {
 //   const std::vector<std::string> inputs{"books", "web-{000..199}.jsonl.gz"};
 //   data::tokenize_files(inputs, tokenizers::read_tokenizer("Llama-3.2-1B"), "tokens/train", {.skip_broken = true});
 //
-// Inputs are patterns (locations_of()). Files that end in .jsonl, .json or .ndjson have a document in each line; other files
-// are text. Any file may be compressed by gzip; its name then ends in .gz. Documents keep their order. The shards are the same
-// for any number of workers and ranks, byte for byte. If a start is killed, the next start continues after the last whole
-// shard. Shards of other inputs or options are an Error.
+// Inputs are patterns (locations_of()). Files that end in .jsonl, .json or .ndjson have a document in each line, files that end
+// in .parquet in each row (ParquetRows); other files are text. Any file but Parquet may be compressed by gzip; its name then
+// ends in .gz. Documents keep their order. The shards are the same for any number of workers and ranks, byte for byte. If a
+// start is killed, the next start continues after the last whole shard. Shards of other inputs or options are an Error.
 //
 // Broken documents are lines that are not JSON objects with a text in `text_field`, and texts that are not UTF-8. They are an
 // Error{invalid_argument} that names file and line. Memory holds the shard that is being filled and a few MiB of text for each

@@ -44,7 +44,8 @@ namespace data {
 // A samples_per_epoch() of 0 means endless data. Optional functions: samples_of_steps(steps), if not all steps have
 // batch_size() samples; tokens_per_sample(), if samples are sequences of tokens; content(), a text that identifies the data
 // (content_of()), which a run compares with its checkpoint when it resumes; report(), a LoaderReport, which a run writes to its
-// metrics. All micro-batches of a step must have the same number of targets (Loss::nominal_targets), or a member
+// metrics; has(step), whether this rank's data hold a step, as StreamLoader has it: a run ends before the first step that a
+// rank lacks. All micro-batches of a step must have the same number of targets (Loss::nominal_targets), or a member
 // nominal_targets that is one number for all of them; their shapes may differ.
 template <typename L>
 concept BatchLoader = requires(const L& loader, std::int64_t step) {

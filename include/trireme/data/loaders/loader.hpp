@@ -13,7 +13,8 @@ namespace trireme TRIREME_EXPORT {
 namespace data {
 
 // Reads this rank's micro-batches of every step from a dataset: a Table, TokenWindows, a std::vector, or a type of your own
-// with size() and at(index). The loader has no state: steps can be loaded in any order.
+// with size() and at(index), or without size() if it has no end (EndlessDataset). The loader has no state: steps can be loaded
+// in any order.
 //
 //   const data::Loader rows(table, {.batch = {.batch_size = 64, .index = world.rank(), .count = world.size()}});
 //   const data::Rows batch = rows.load(step);  // x [64 / ranks, features], labels [64 / ranks]
@@ -29,7 +30,7 @@ namespace data {
 // By default one thread reads. With more `workers`, at() is called concurrently and must be thread-safe; the batches are the
 // same. load() rethrows exceptions of at().
 template <typename Dataset, typename Collate = DefaultCollate>
-requires CollatedBy<Dataset, Collate>
+requires LoadableBy<Dataset, Collate>
 class Loader {
  public:
   // Throws Error for an empty dataset, and if ranks or micro-batches can't share the batch or the last batch equally.
@@ -43,8 +44,11 @@ class Loader {
 
   std::int64_t num_micro_batches() const { return sampler_.num_micro_batches(); }  // of a step
   std::int64_t batch_size() const { return sampler_.batch_size(); }                // samples of step 0, over all ranks
-  std::int64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }  // without dropped items
-  std::int64_t steps_per_epoch() const { return sampler_.steps_per_epoch(); }      // of the first epoch, rounded up
+  std::int64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }  // without dropped items; 0: endless
+  std::int64_t steps_per_epoch() const requires(!EndlessDataset<Dataset>)          // of the first epoch, rounded up
+  {
+    return sampler_.steps_per_epoch();
+  }
   std::int64_t samples_of_steps(std::int64_t steps) const { return sampler_.samples_of_steps(steps); }
 
   // For a dataset of token sequences.

@@ -82,6 +82,8 @@ class Prefetching {
   std::int64_t samples_of_steps(std::int64_t steps) const { return data::samples_of_steps(*loader_, steps); }
   std::int64_t tokens_per_sample() const requires requires(const L& loader) { loader.tokens_per_sample(); }
   { return loader_->tokens_per_sample(); }
+  bool has(std::int64_t step) const requires requires(const L& loader) { loader.has(step); }
+  { return loader_->has(step); }
   std::string content() const requires requires(const L& loader) { loader.content(); }
   { return loader_->content(); }
 

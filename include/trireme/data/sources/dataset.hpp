@@ -28,10 +28,9 @@ concept ItemDataset = requires(const D& dataset) {
   dataset.at(dataset.size());
 };
 
-// A dataset that makes a whole batch in one call of collate(indices, first_sample), for example Table and TokenWindows.
+// A dataset that makes a whole batch in one call of collate(indices, first_sample).
 template <typename D>
-concept CollatingDataset = requires(const D& dataset, std::span<const std::int64_t> indices) {
-  { dataset.size() } -> std::integral;
+concept MakesBatches = requires(const D& dataset, std::span<const std::int64_t> indices) {
   dataset.collate(indices, std::int64_t{});
 };
 
@@ -41,6 +40,25 @@ inline constexpr bool has_micro_batches = [] {
   if constexpr (requires { D::items_are_micro_batches; }) return D::items_are_micro_batches;
   return false;
 }();
+
+// A dataset that makes whole batches, for example Table and TokenWindows.
+template <typename D>
+concept CollatingDataset = MakesBatches<D> && requires(const D& dataset) {
+  { dataset.size() } -> std::integral;
+};
+
+// A dataset without an end, such as a simulator: a type with at(index), or collate(), for any index from 0 on, and without
+// size(). Its items are loaded in order: sample i is item i.
+//
+//   struct Swings {
+//     Swing at(std::int64_t index) const { return simulated(philox_uniform(seed, hash_name("swing"), index)); }
+//     std::uint64_t seed = 1;
+//   };
+template <typename D>
+concept EndlessDataset = !requires(const D& dataset) {
+  dataset.size();
+}
+&&(MakesBatches<D> || requires(const D& dataset, std::int64_t index) { dataset.at(index); });
 
 // A batch that holds the items unchanged.
 template <typename Item>
@@ -61,6 +79,10 @@ struct DefaultCollate {
 
 template <typename D, typename Collate>
 concept CollatedBy = (CollatingDataset<D> && std::same_as<Collate, DefaultCollate>) || ItemDataset<D>;
+
+// What Loader reads.
+template <typename D, typename Collate>
+concept LoadableBy = CollatedBy<D, Collate> || EndlessDataset<D>;
 
 // A reference to a dataset, which must outlive it; copies nothing.
 template <typename D>
@@ -84,15 +106,26 @@ class BorrowedDataset {
 // rethrows the exception of the smallest i.
 void for_each_item(std::int64_t count, int workers, const std::function<void(std::int64_t)>& action);
 
+namespace detail {
+template <typename D>
+struct IndexOf {
+  using type = std::int64_t;
+};
+template <ItemDataset D>
+struct IndexOf<D> {
+  using type = decltype(std::declval<const D&>().size());
+};
+}  // namespace detail
+
 // Reads these items on up to `workers` threads and makes a batch of them.
 template <typename D, typename Collate>
-requires CollatedBy<D, Collate>
+requires LoadableBy<D, Collate>
 auto read_batch(const D& dataset, std::span<const std::int64_t> indices, std::int64_t first_sample, const Collate& collate,
                 int workers = 1) {
-  if constexpr (CollatingDataset<D> && std::same_as<Collate, DefaultCollate>) {
+  if constexpr (MakesBatches<D> && std::same_as<Collate, DefaultCollate>) {
     return dataset.collate(indices, first_sample);
   } else {
-    using Index = decltype(dataset.size());
+    using Index = typename detail::IndexOf<D>::type;
     using Item = std::remove_cvref_t<decltype(dataset.at(Index{}))>;
     std::vector<std::optional<Item>> read(indices.size());
     for_each_item(std::ssize(indices), workers, [&](std::int64_t row) {

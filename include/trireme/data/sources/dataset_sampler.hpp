@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -45,9 +46,12 @@ struct LoaderOptions {
   std::int64_t blocks_at_once = 16;
 };
 
+// The size of a dataset without an end.
+inline constexpr std::int64_t endless = std::numeric_limits<std::int64_t>::max();
+
 // A dataset, or one part of a joined dataset, as a sampler sees it.
 struct DatasetPart {
-  std::int64_t size = 0;
+  std::int64_t size = 0;        // or `endless`
   std::int64_t neighbours = 1;  // items that are fastest to read as one block
 };
 
@@ -55,6 +59,8 @@ template <typename D>
 std::vector<DatasetPart> parts_of(const D& dataset) {
   if constexpr (requires { dataset.parts(); }) {
     return dataset.parts();
+  } else if constexpr (!requires { dataset.size(); }) {
+    return {{endless, 1}};
   } else if constexpr (requires { dataset.neighbours(); }) {
     return {{static_cast<std::int64_t>(dataset.size()), dataset.neighbours()}};
   } else {
@@ -80,7 +86,7 @@ struct SampledItems {
 class DatasetSampler {
  public:
   // Throws Error for an empty dataset, if ranks or micro-batches can't share the batch or the last batch equally, and for
-  // batches of several sizes without LastBatch::filled.
+  // batches of several sizes without LastBatch::filled. An endless dataset has no last batch, no parts and no blocks.
   DatasetSampler(std::int64_t dataset_size, const LoaderOptions& options);
   // For joined datasets. Also throws Error in these cases:
   // - The steps do not ascend from 0.
@@ -90,7 +96,7 @@ class DatasetSampler {
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }
   std::int64_t batch_size() const { return share_.batch_size(); }
-  std::int64_t samples_per_epoch() const;  // without dropped items
+  std::int64_t samples_per_epoch() const;  // without dropped items; 0: endless
   std::int64_t steps_per_epoch() const;    // of the first epoch, rounded up
   std::int64_t samples_of_steps(std::int64_t steps) const;
 
