@@ -31,7 +31,7 @@ void Model::encode(std::string_view text, std::span<const Range> words, std::vec
   require(words.size() <= most_words, "a model encodes {} words at once, not {}", most_words, words.size());
   // Prefetches all cache entries before it reads the first, since most are not in the processor's first cache.
   WordCache& cache = cache_of_thread();
-  WordCache::Short entries = cache.short_words;
+  const WordCache::Short entries = cache.short_words;  // a copy, which stays in a register
   std::array<ShortWord, most_words> keys;
   std::array<WordCache::Short::Entry*, most_words> places;
   for (std::size_t at = 0; at < words.size(); ++at) {

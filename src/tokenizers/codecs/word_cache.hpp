@@ -34,17 +34,17 @@ class WordEntries {
   // The place that holds the word, or null. Does not branch between the first two.
   const Entry* find(const Entry* first, const Key& word, std::uint32_t model) const {
     const auto holds = [&](const Entry& entry) { return (entry.word == word) & ((entry.owner ^ model << 3) < 8); };
-    if (const Entry* const one = first + !holds(first[0]); holds(*one)) [[likely]]
-      return one;
-    if (first[1].owner == 0) return nullptr;
-    const Entry* const others = beside(first);
-    if (const Entry* const one = others + !holds(others[0]); holds(*one)) return one;
-    return nullptr;
+    const Entry* place = first + !holds(first[0]);
+    if (holds(*place)) [[likely]]
+      return place;
+    if (first[1].owner == 0) return nullptr;  // words come there only when these are taken
+    place = beside(first) + !holds(*beside(first));
+    return holds(*place) ? place : nullptr;
   }
 
   // Keeps the tokens of a word that has no place yet, in an empty place, or else instead of another word.
   void keep(Entry* first, const Key& word, std::uint32_t model, std::span<const std::int32_t> tokens) {
-    Entry* const others = entries_ + (beside(first) - entries_);
+    Entry* const others = beside(first);
     Entry* const places[] = {first, first + 1, others, others + 1};
     Entry* const* const empty = std::ranges::find(places, 0u, [](const Entry* each) { return each->owner; });
     Entry& place = empty != std::end(places) ? **empty : *places[replaced_++ % 4];
@@ -55,7 +55,7 @@ class WordEntries {
   }
 
  private:
-  const Entry* beside(const Entry* first) const { return entries_ + ((first - entries_) ^ 2); }
+  Entry* beside(const Entry* first) const { return entries_ + ((first - entries_) ^ 2); }
 
   Entry* entries_;
   std::size_t replaced_ = 0;
@@ -73,7 +73,7 @@ class WordCache {
   WordCache& operator=(const WordCache&) = delete;
 
  private:
-  void* memory_;
+  void* memory_;  // that of the words
 
  public:
   Short short_words;  // two entries fill one cache line of the processor
