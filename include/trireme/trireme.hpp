@@ -80,6 +80,7 @@
 #include "trireme/data/loaders/tar_images.hpp"
 #include "trireme/data/loaders/token_windows.hpp"
 #include "trireme/data/loaders/window_loader.hpp"
+#include "trireme/data/shards/csv_rows.hpp"
 #include "trireme/data/shards/cut_shards.hpp"
 #include "trireme/data/shards/json_lines.hpp"
 #include "trireme/data/shards/parquet_rows.hpp"

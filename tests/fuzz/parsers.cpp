@@ -25,6 +25,7 @@
 #include "trireme/data/documents/token_mixture.hpp"
 #include "trireme/data/images/cifar10.hpp"
 #include "trireme/data/images/mnist.hpp"
+#include "trireme/data/shards/csv_rows.hpp"
 #include "trireme/data/shards/json_lines.hpp"
 #include "trireme/data/shards/tar_shards.hpp"
 #include "trireme/data/shards/token_shards.hpp"
@@ -244,6 +245,13 @@ void read_table(Bytes bytes) {
     check(table.size() > 0 && table.size() <= static_cast<std::int64_t>(bytes.size()), "more rows than bytes");
     check(std::ssize(table.features()) == table.size() * table.num_features(), "features of other rows");
     check(options.label.empty() || std::ssize(table.labels()) == table.size(), "labels of other rows");
+    const data::CsvRows rows({content.path()}, {.csv = options, .workers = 1});
+    check(rows.size() == table.size(), "other rows where they stay in their file");
+    for (std::int64_t index = 0; index < rows.size(); ++index) {
+      const Tensor<float> found = rows.at(index).x, expected = table.collate({&index, 1}, 0).x;
+      check(std::equal(found.data(), found.data() + found.numel(), expected.data(), expected.data() + expected.numel()),
+            "a row differs");
+    }
   });
 }
 
@@ -255,6 +263,36 @@ std::vector<std::string> table_seeds() {
     seeds.push_back(std::string(1, choice) + rows);
   }
   return seeds;
+}
+
+const data::CsvRowsOptions options_of_rows{.csv = {.label = "k", .missing = data::MissingValues::filled_by_mean}, .workers = 1};
+constexpr std::string_view rows_of_csv =
+    "a,k,b\n1.5,oak,2\n-3e1,\"e\"\"l\nm\",+.5\n\n0,oak,NA\n4,5,6\n,oak,2\n7,oak,2\n8,oak,2\n9,elm,1\n9,oak,\n";
+
+// The index of rows that stay.
+void read_row_index(Bytes bytes) {
+  static const tests::TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "x.csv";
+  if (!std::filesystem::exists(path)) tests::write_text(path, std::string(rows_of_csv));
+  const MemoryFile content(bytes);
+  content.link_to(path.native() + ".index");
+  set_log_level(Severity::error);  // an index that is not used is worth a line
+  answer([&] {
+    const data::CsvRows rows({path}, options_of_rows);
+    for (std::int64_t index = 0; index < std::min<std::int64_t>(rows.size(), 100); ++index) {
+      answer([&] {
+        const data::Rows row = rows.at(index);
+        check(row.labels.data()[0] >= 0 && row.labels.data()[0] < rows.num_classes(), "a label is no class");
+      });
+    }
+  });
+}
+
+std::vector<std::string> row_index_seeds() {
+  const tests::TemporaryFolder folder;
+  tests::write_text(folder.path() / "x.csv", std::string(rows_of_csv));
+  data::CsvRows({folder.path() / "x.csv"}, options_of_rows).write_index();
+  return {open_file(folder.path() / "x.csv.index")->content()};
 }
 
 void read_picture(Bytes bytes) {
@@ -586,6 +624,7 @@ constexpr std::array parsers_of_data{Parser{"safetensors", read_tensors, safeten
                                      Parser{"idx", read_idx, idx_seeds},
                                      Parser{"cifar10", read_records, record_seeds},
                                      Parser{"table", read_table, table_seeds},
+                                     Parser{"row_index", read_row_index, row_index_seeds},
                                      Parser{"picture", read_picture, picture_seeds},
                                      Parser{"array", read_array, array_seeds},
                                      Parser{"arrays", read_arrays, arrays_seeds},

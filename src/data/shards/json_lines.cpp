@@ -59,7 +59,9 @@ ShardIndex index_of_lines(const RangedFile& file, const Location& path) {
   return index;
 }
 
-std::int64_t offsets_of_lines(std::int64_t count) { return (count + lines_of_block - 1) / lines_of_block + 1; }
+bool has_offsets_of_lines(const ShardIndex& index) {
+  return std::ssize(index.offsets) == (index.count + lines_of_block - 1) / lines_of_block + 1;
+}
 
 // For messages: editors know lines, and who reads from afar knows bytes.
 std::string place_of(const TextLine& line) {
@@ -71,7 +73,7 @@ std::string place_of(const TextLine& line) {
 
 struct JsonLines::State : IndexedShards {
   State(std::vector<Location> locations, int workers)
-      : IndexedShards(std::move(locations), workers, "lines of a file", offsets_of_lines, index_of_lines) {}
+      : IndexedShards(std::move(locations), workers, "lines of a file", has_offsets_of_lines, index_of_lines) {}
 };
 
 JsonLines::JsonLines(std::vector<Location> files, const JsonLinesOptions& options)

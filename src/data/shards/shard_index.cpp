@@ -49,6 +49,10 @@ std::optional<ShardIndex> read_index(const Location& shard, const RangedFile& fi
     const auto count = stored.metadata().find("count");
     if (count == stored.metadata().end()) return std::nullopt;
     ShardIndex index{.offsets = stored.read_values<std::int64_t>("offsets")};
+    if (stored.find("learnt") != nullptr) {
+      const std::vector<std::byte> learnt = stored.read_bytes("learnt");
+      index.learnt.assign(reinterpret_cast<const char*>(learnt.data()), learnt.size());
+    }
     index.count = parse_number<std::int64_t>(count->second).value_or(-1);
     const bool fits = stored.metadata() == index_metadata(kind, digest, index.count) && index.count >= 0 &&
                       std::cmp_less_equal(index.count, file.size()) && !index.offsets.empty() && index.offsets.front() >= 0 &&
@@ -61,9 +65,13 @@ std::optional<ShardIndex> read_index(const Location& shard, const RangedFile& fi
 }
 
 void write_index(const Location& shard, const ShardIndex& index, std::string_view kind, std::uint64_t digest) {
-  const TensorRef offsets{
-      .name = "offsets", .dtype = DType::int64, .shape = Shape{std::ssize(index.offsets)}, .data = index.offsets.data()};
-  write_safetensors(index_of(shard), {&offsets, 1}, index_metadata(kind, digest, index.count));
+  std::vector<TensorRef> tensors{
+      {.name = "offsets", .dtype = DType::int64, .shape = Shape{std::ssize(index.offsets)}, .data = index.offsets.data()}};
+  if (!index.learnt.empty()) {
+    tensors.push_back(
+        {.name = "learnt", .dtype = DType::uint8, .shape = Shape{std::ssize(index.learnt)}, .data = index.learnt.data()});
+  }
+  write_safetensors(index_of(shard), tensors, index_metadata(kind, digest, index.count));
 }
 
 void refuse_other_shard(const Location& shard, std::uint64_t byte) {
@@ -74,10 +82,9 @@ void refuse_other_shard(const Location& shard, std::uint64_t byte) {
                                    index_of(shard))});
 }
 
-IndexedShards::IndexedShards(std::vector<Location> locations, int workers, std::string_view kind_of_index,
-                             std::int64_t (*offsets_of)(std::int64_t count),
-                             ShardIndex (*look_through)(const RangedFile&, const Location&))
-    : files(std::move(locations)), kind(kind_of_index), shards(files.locations().size()) {
+IndexedShards::IndexedShards(std::vector<Location> locations, int workers, std::string kind_of_index,
+                             const std::function<bool(const ShardIndex&)>& fits, const LookThrough& look_through)
+    : files(std::move(locations)), kind(std::move(kind_of_index)), shards(files.locations().size()) {
   require(!shards.empty(), "no files are named");
   for_each_item(std::ssize(shards), workers, [&](std::int64_t number) {
     const auto at = static_cast<std::size_t>(number);
@@ -86,7 +93,7 @@ IndexedShards::IndexedShards(std::vector<Location> locations, int workers, std::
     IndexedShard& shard = shards[at];
     shard.digest = digest_of_ends(*file);
     std::optional<ShardIndex> stored = read_index(location, *file, kind, shard.digest);
-    shard.is_stored = stored && std::ssize(stored->offsets) == offsets_of(stored->count);
+    shard.is_stored = stored && fits(*stored);
     shard.index = shard.is_stored ? *std::move(stored) : look_through(*file, location);
   });
   for (const IndexedShard& shard : shards) first.push_back(first.back() + shard.index.count);

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +18,7 @@ namespace trireme::data {
 struct ShardIndex {
   std::int64_t count = 0;                  // samples
   std::vector<std::int64_t> offsets = {};  // bytes of the shard, ascending
+  std::string learnt = {};                 // bytes that say what else was found out; empty: nothing
 };
 
 // What tells a shard from another one without reading all of it: a digest of its size, its beginning and its end.
@@ -40,9 +43,11 @@ struct IndexedShard {
 
 // What a dataset of shards knows of them.
 struct IndexedShards {
-  // `workers` threads look through shards whose index is not stored or does not have offsets_of(count) offsets.
-  IndexedShards(std::vector<Location> locations, int workers, std::string_view kind,
-                std::int64_t (*offsets_of)(std::int64_t count), ShardIndex (*look_through)(const RangedFile&, const Location&));
+  using LookThrough = std::function<ShardIndex(const RangedFile&, const Location&)>;
+
+  // `workers` threads look through shards whose index is not stored or does not fit.
+  IndexedShards(std::vector<Location> locations, int workers, std::string kind,
+                const std::function<bool(const ShardIndex&)>& fits, const LookThrough& look_through);
 
   // The shard of a sample, which has to be there, and the sample's place in it.
   struct Place {
@@ -56,7 +61,7 @@ struct IndexedShards {
   std::uint64_t digest() const;
 
   OpenFiles files;
-  std::string_view kind;
+  std::string kind;
   std::vector<IndexedShard> shards;
   std::vector<std::int64_t> first{0};  // sample of each shard, and how many there are
 };

@@ -97,8 +97,8 @@ const TarField& TarSample::at(std::string_view extension) const {
 struct TarShards::State : IndexedShards {
   State(std::vector<Location> locations, int workers)
       : IndexedShards(
-            std::move(locations), workers, "samples of a tar archive", [](std::int64_t count) { return count + 1; },
-            index_of_archive) {}
+            std::move(locations), workers, "samples of a tar archive",
+            [](const ShardIndex& index) { return std::ssize(index.offsets) == index.count + 1; }, index_of_archive) {}
 };
 
 TarShards::TarShards(std::vector<Location> shards, const TarOptions& options)

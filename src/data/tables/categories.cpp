@@ -27,12 +27,19 @@ std::vector<std::string> keys_of(const auto& map) {
 
 }  // namespace
 
-void CsvCategories::add(std::string_view value) {
+std::int32_t CsvCategories::add(std::string_view value, std::int64_t times) {
   auto found = different_.find(value);
   if (found == different_.end()) {
-    found = different_.emplace(value, static_cast<std::int32_t>(different_.size())).first;
+    found = different_.emplace(value, static_cast<std::int32_t>(counts_.size())).first;
+    counts_.push_back(0);
   }
-  values_.push_back(found->second);
+  counts_[static_cast<std::size_t>(found->second)] += times;
+  return found->second;
+}
+
+std::optional<std::int32_t> CsvCategories::number_of(std::string_view value) const {
+  const auto found = different_.find(value);
+  return found == different_.end() ? std::nullopt : std::optional(found->second);
 }
 
 bool CsvCategories::holds_a_fraction() const {
@@ -51,6 +58,12 @@ std::vector<std::string> CsvCategories::names() const {
   return names;
 }
 
+std::vector<std::string_view> CsvCategories::values() const {
+  std::vector<std::string_view> values(counts_.size());
+  for (const auto& [text, number] : different_) values[static_cast<std::size_t>(number)] = text;
+  return values;
+}
+
 std::optional<std::vector<std::int32_t>> CsvCategories::places(const std::vector<std::string>& names,
                                                                std::string& unknown) const {
   std::map<std::string_view, std::int32_t> by_text;
@@ -60,7 +73,7 @@ std::optional<std::vector<std::int32_t>> CsvCategories::places(const std::vector
     by_text.emplace(names[i], static_cast<std::int32_t>(i));
     if (!numbers.empty()) by_number.emplace(numbers[i], static_cast<std::int32_t>(i));
   }
-  std::vector<std::int32_t> place_of_different(different_.size());
+  std::vector<std::int32_t> places(different_.size());
   for (const auto& [text, appeared] : different_) {
     const auto same = by_text.find(text);
     const auto number = decimal_in(text, decimal_);
@@ -69,11 +82,8 @@ std::optional<std::vector<std::int32_t>> CsvCategories::places(const std::vector
       unknown = text;
       return std::nullopt;
     }
-    place_of_different[static_cast<std::size_t>(appeared)] = same != by_text.end() ? same->second : equal->second;
+    places[static_cast<std::size_t>(appeared)] = same != by_text.end() ? same->second : equal->second;
   }
-  std::vector<std::int32_t> places;
-  places.reserve(values_.size());
-  for (const std::int32_t value : values_) places.push_back(place_of_different[static_cast<std::size_t>(value)]);
   return places;
 }
 

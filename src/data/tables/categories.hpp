@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,18 +17,22 @@ class CsvCategories {
  public:
   explicit CsvCategories(char decimal) : decimal_(decimal) {}
 
-  void add(std::string_view value);
-  bool holds_a_fraction() const;  // all names are numbers and some are not whole
+  std::int32_t add(std::string_view value, std::int64_t times = 1);     // its number: in order of appearance, from 0
+  std::optional<std::int32_t> number_of(std::string_view value) const;  // nothing: it was not added
+  std::int64_t size() const { return std::ssize(counts_); }             // different values
+  bool holds_a_fraction() const;                                        // all names are numbers and some are not whole
 
-  std::vector<std::string> names() const;  // sorted
-  // The index in `names` of each added value. Where `names`, possibly those of another table, lack a value: returns
-  // std::nullopt and stores the value in `unknown`.
+  std::vector<std::string> names() const;                              // sorted
+  std::vector<std::string_view> values() const;                        // by their numbers
+  const std::vector<std::int64_t>& counts() const { return counts_; }  // how often each value was added, by its number
+  // The index in `names` of each different value, by its number. Where `names`, possibly those of another table, lack a value:
+  // returns std::nullopt and stores the value in `unknown`.
   std::optional<std::vector<std::int32_t>> places(const std::vector<std::string>& names, std::string& unknown) const;
 
  private:
   char decimal_;
   std::map<std::string, std::int32_t, std::less<>> different_;  // distinct values, numbered in order of appearance
-  std::vector<std::int32_t> values_;
+  std::vector<std::int64_t> counts_;
 };
 
 }  // namespace trireme::data

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "data/sources/lines.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::data {
@@ -18,9 +19,9 @@ struct Foreign {
   std::string_view at_four = {};  // what must follow the fourth byte, where a text may also begin with `begin`
   std::string_view end = {};      // what the file must end with
 
-  bool is_format_of(std::string_view content) const {
-    return content.starts_with(begin) && content.substr(std::min<std::size_t>(4, content.size())).starts_with(at_four) &&
-           content.ends_with(end);
+  bool is_format_of(std::string_view first, std::string_view last) const {
+    return first.starts_with(begin) && first.substr(std::min<std::size_t>(4, first.size())).starts_with(at_four) &&
+           last.ends_with(end);
   }
 };
 
@@ -34,55 +35,70 @@ constexpr std::array foreign_formats = {
     Foreign{"\xff\xfe", "is a text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8"},
     Foreign{"\xfe\xff", "is a text in UTF-16", "convert it: iconv -f UTF-16 -t UTF-8"},
 };
-constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
+constexpr std::size_t first_piece = std::size_t{1} << 24;
+constexpr std::size_t most_of_record = std::size_t{1} << 30;
+
+[[noreturn]] void refuse_file(const Location& path, std::string message, std::string_view hint) {
+  throw Error(
+      {.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path.string(), .hint = std::string(hint)});
+}
+
+void refuse_foreign(const RangedFile& file, std::string_view begin) {
+  std::string end(static_cast<std::size_t>(std::min<std::uint64_t>(4, file.size())), '\0');
+  file.read_at(std::as_writable_bytes(std::span(end)), file.size() - end.size());
+  for (const Foreign& format : foreign_formats) {
+    if (!format.is_format_of(begin, end)) continue;
+    refuse_file(file.location(), fmt::format("the file {}, not comma-separated text", format.what), format.hint);
+  }
+}
 
 }  // namespace
 
-CsvRecords::CsvRecords(std::string_view content, char separator, Location path)
-    : content_(content), separator_(separator), path_(std::move(path)) {
-  require(separator != '"' && separator != '\n' && separator != '\r' && separator != '\0',
-          "a quote, a line end or a zero can't separate values");
-  const auto fail = [&](std::string message, std::string_view hint) {
-    throw Error(
-        {.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path_.string(), .hint = std::string(hint)});
-  };
-  for (const Foreign& format : foreign_formats) {
-    if (format.is_format_of(content)) fail(fmt::format("the file {}, not comma-separated text", format.what), format.hint);
-  }
-  const std::size_t zero = content.find('\0');
-  if (zero != std::string_view::npos) {
-    fail(fmt::format("the file is no text: byte {} is zero", zero), "export it as CSV in UTF-8");
-  }
-  if (content.starts_with(byte_order_mark)) at_ = byte_order_mark.size();
+CsvRecords::CsvRecords(std::string_view text, char separator, Location path, CsvPosition begin, bool goes_on)
+    : text_(text), separator_(separator), path_(std::move(path)), begin_(begin), goes_on_(goes_on), next_line_(begin.line) {
+  if (begin.byte == 0 && text.starts_with(utf8_mark)) at_ = utf8_mark.size();
 }
 
-void CsvRecords::skip_line() {
-  at_ = std::min(content_.find_first_of("\r\n", at_), content_.size());
-  skip_line_end();
+bool CsvRecords::back_to(const Mark& mark) {
+  at_ = mark.at;
+  next_line_ = mark.line;
+  fields_.clear();
+  return false;
+}
+
+bool CsvRecords::skip_line() {
+  const Mark before{.at = at_, .line = next_line_};
+  at_ = std::min(text_.find_first_of("\r\n", at_), text_.size());
+  return skip_line_end() || !goes_on_ || back_to(before);
 }
 
 bool CsvRecords::next() {
   fields_.clear();
   unquoted_.clear();
+  Mark before{};
   do {
-    line_ = next_line_;
+    before = {.at = at_, .line = next_line_};
     skip_blanks();
   } while (skip_line_end());
-  if (at_ == content_.size()) return false;
+  line_ = before.line;
+  record_ = at_;
+  if (at_ == text_.size()) return goes_on_ && back_to(before);
   for (;;) {
     fields_.push_back(read_field());
-    if (at_ == content_.size() || skip_line_end()) return true;
+    if (skip_line_end()) return true;
+    if (at_ == text_.size() || at_line_end()) return !goes_on_ || back_to(before);
     ++at_;  // a separator
   }
 }
 
 void CsvRecords::skip_blanks() {
-  while (at_ < content_.size() && is_blank(content_[at_])) ++at_;
+  while (at_ < text_.size() && is_blank(text_[at_])) ++at_;
 }
 
 bool CsvRecords::skip_line_end() {
-  if (at_ == content_.size() || (content_[at_] != '\n' && content_[at_] != '\r')) return false;
-  at_ += content_.substr(at_, 2) == "\r\n" ? 2 : 1;
+  if (!at_line_end()) return false;
+  if (goes_on_ && text_[at_] == '\r' && at_ + 1 == text_.size()) return false;  // a line feed may follow
+  at_ += text_.substr(at_, 2) == "\r\n" ? 2 : 1;
   ++next_line_;
   return true;
 }
@@ -90,31 +106,32 @@ bool CsvRecords::skip_line_end() {
 // Reads up to a separator, a line end or the end of the text.
 std::string_view CsvRecords::read_field() {
   skip_blanks();
-  if (at_ < content_.size() && content_[at_] == '"') return read_quoted();
+  if (at_ < text_.size() && text_[at_] == '"') return read_quoted();
   const std::size_t begin = at_;
-  while (at_ < content_.size() && content_[at_] != separator_ && content_[at_] != '\n' && content_[at_] != '\r') ++at_;
+  while (at_ < text_.size() && text_[at_] != separator_ && !at_line_end()) ++at_;
   std::size_t end = at_;
-  while (end > begin && is_blank(content_[end - 1])) --end;
-  return content_.substr(begin, end - begin);
+  while (end > begin && is_blank(text_[end - 1])) --end;
+  return text_.substr(begin, end - begin);
 }
 
 std::string_view CsvRecords::read_quoted() {
   const std::int64_t first_line = next_line_;
   std::string& value = unquoted_.emplace_back();
   for (std::size_t begin = at_ + 1;; begin = at_ + 1) {
-    at_ = std::min(content_.find('"', begin), content_.size());
-    const std::string_view part = content_.substr(begin, at_ - begin);
+    at_ = std::min(text_.find('"', begin), text_.size());
+    const std::string_view part = text_.substr(begin, at_ - begin);
     value += part;
     next_line_ += std::ranges::count(part, '\n');
-    if (at_ == content_.size()) {
+    if (at_ == text_.size()) {
+      if (goes_on_) return value;
       refuse(first_line, "a quoted value does not end", "close it by a quote; a quote inside of a value is doubled");
     }
     ++at_;
-    if (at_ == content_.size() || content_[at_] != '"') break;
+    if (at_ == text_.size() || text_[at_] != '"') break;
     value += '"';
   }
   skip_blanks();
-  if (at_ < content_.size() && content_[at_] != separator_ && content_[at_] != '\n' && content_[at_] != '\r') {
+  if (at_ < text_.size() && text_[at_] != separator_ && !at_line_end()) {
     refuse(next_line_, fmt::format("there is text behind the quoted value \"{}\"", value.substr(0, 40)),
            "a quote inside of a quoted value is doubled");
   }
@@ -122,10 +139,45 @@ std::string_view CsvRecords::read_quoted() {
 }
 
 void CsvRecords::refuse(std::int64_t line, std::string message, std::string hint) const {
-  throw Error({.code = ErrorCode::corrupt_file,
-               .message = fmt::format("line {}: {}", line, message),
-               .path = path_.string(),
-               .hint = std::move(hint)});
+  refuse_file(path_, fmt::format("line {}: {}", line, message), hint);
+}
+
+CsvFile::CsvFile(const RangedFile& file, char separator) : file_(file), separator_(separator), piece_(first_piece) {
+  require(separator != '"' && separator != '\n' && separator != '\r' && separator != '\0',
+          "a quote, a line end or a zero can't separate values");
+  read_on({});
+}
+
+void CsvFile::read_on(CsvPosition from) {
+  if (records_ && from.byte == begin_.byte) {  // a record is longer
+    piece_ *= 2;
+    if (piece_ / 2 > most_of_record) {
+      refuse_file(file_.location(), fmt::format("line {}: the row has more than {} bytes", from.line, most_of_record),
+                  "a quote before a value that is not closed behind it takes all rows that follow");
+    }
+  }
+  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(piece_, file_.size() - from.byte));
+  begin_ = from;
+  memory_ = file_.range(from.byte, count);
+  const std::string_view text(reinterpret_cast<const char*>(memory_.get()), count);
+  if (from.byte == 0) refuse_foreign(file_, text);
+  if (const std::size_t zero = text.find('\0'); zero != text.npos) {
+    refuse_file(file_.location(), fmt::format("the file is no text: byte {} is zero", from.byte + zero),
+                "export it as CSV in UTF-8");
+  }
+  records_.emplace(text, separator_, file_.location(), from, from.byte + count < file_.size());
+}
+
+void CsvFile::skip_line() {
+  while (!records_->skip_line()) read_on(records_->position());
+}
+
+bool CsvFile::next() {
+  while (!records_->next()) {
+    if (!records_->goes_on()) return false;
+    read_on(records_->position());
+  }
+  return true;
 }
 
 }  // namespace trireme::data

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "data/tables/standardization.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/data/sources/permutation.hpp"
 #include "trireme/files/file_content.hpp"
@@ -189,15 +190,11 @@ Standardization Table::standardization() const {
 }
 
 Table Table::standardized(const Standardization& standardization) const {
-  const auto& [mean, std] = standardization;
-  require(std::ssize(mean) == num_features() && std::ssize(std) == num_features(),
-          "a standardization of {} means and {} standard deviations does not fit {} features", mean.size(), std.size(),
-          num_features());
-  for (const double one : std) require(one > 0, "the standard deviation {} is not above 0", one);
+  check_standardization(standardization, num_features());
   TableContent content = *content_;
   for (std::size_t i = 0; i < content.features.size(); ++i) {
-    const std::size_t feature = i % mean.size();
-    content.features[i] = static_cast<float>((value(static_cast<std::int64_t>(i)) - mean[feature]) / std[feature]);
+    const std::size_t feature = i % content.feature_names.size();
+    content.features[i] = data::standardized(value(static_cast<std::int64_t>(i)), feature, standardization);
   }
   content.unrounded.clear();
   return Table(std::move(content));
