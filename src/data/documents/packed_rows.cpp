@@ -21,6 +21,7 @@ using Piece = PackedRows::Piece;
 using PackedPieces = std::vector<std::vector<Piece>>;
 
 constexpr std::size_t kept_stretches = 64;  // whose rows are remembered
+constexpr int requests_at_once = 8;         // for documents that are read over a network
 
 }  // namespace
 
@@ -156,24 +157,44 @@ TokenBatch PackedRows::collate(std::span<const std::int64_t> rows, std::int64_t 
                    .targets = Tensor<std::int32_t>(shape),
                    .document_starts = Tensor<std::int32_t>(shape),
                    .first_sample = first_sample};
-  for (std::int64_t at = 0; at < std::ssize(rows); ++at) {
-    std::int32_t* const tokens = batch.tokens.data() + at * length();
-    std::int32_t* const targets = batch.targets.data() + at * length();
-    std::int32_t* const starts = batch.document_starts.data() + at * length();
-    std::int64_t place = 0;
-    for (const auto& [document, begin, count] : pieces_of(rows[static_cast<std::size_t>(at)])) {
-      documents().read(document, begin, {tokens + place, static_cast<std::size_t>(count)});
-      std::copy_n(tokens + place + 1, count - 1, targets + place);
-      std::int32_t& last = targets[place + count - 1];
-      last = no_target;
-      if (begin + count < documents().length_of(document)) documents().read(document, begin + count, {&last, 1});
-      std::fill_n(starts + place, count, static_cast<std::int32_t>(place));
-      place += count;
+  // `place`: of the first token in the batch.
+  const auto read = [&](const Piece& piece, std::int64_t place) {
+    const auto& [document, begin, count] = piece;
+    std::int32_t* const tokens = batch.tokens.data() + place;
+    std::int32_t* const targets = batch.targets.data() + place;
+    if (begin + count < documents().length_of(document)) {  // the next token is the last target
+      std::vector<std::int32_t> with_next(static_cast<std::size_t>(count + 1));
+      documents().read(document, begin, with_next);
+      std::copy_n(with_next.data(), count, tokens);
+      std::copy_n(with_next.data() + 1, count, targets);
+      return;
     }
-    std::fill(tokens + place, tokens + length(), packing_->options().pad_token);
-    std::fill(targets + place, targets + length(), no_target);
-    std::iota(starts + place, starts + length(), static_cast<std::int32_t>(place));
+    documents().read(document, begin, {tokens, static_cast<std::size_t>(count)});
+    std::copy_n(tokens + 1, count - 1, targets);
+    targets[count - 1] = no_target;
+  };
+  std::vector<std::pair<Piece, std::int64_t>> requests;
+  for (std::int64_t at = 0; at < std::ssize(rows); ++at) {
+    std::int64_t place = at * length();
+    const std::int64_t end = place + length();
+    std::int32_t* const starts = batch.document_starts.data();
+    for (const Piece& piece : pieces_of(rows[static_cast<std::size_t>(at)])) {
+      if (documents().reads_by_requests()) {
+        requests.emplace_back(piece, place);
+      } else {
+        read(piece, place);
+      }
+      std::fill_n(starts + place, piece.count, static_cast<std::int32_t>(place - at * length()));
+      place += piece.count;
+    }
+    std::fill(batch.tokens.data() + place, batch.tokens.data() + end, packing_->options().pad_token);
+    std::fill(batch.targets.data() + place, batch.targets.data() + end, no_target);
+    std::iota(starts + place, starts + end, static_cast<std::int32_t>(place - at * length()));
   }
+  for_each_item(std::ssize(requests), requests_at_once, [&](std::int64_t request) {
+    const auto& [piece, place] = requests[static_cast<std::size_t>(request)];
+    read(piece, place);
+  });
   return batch;
 }
 

@@ -19,6 +19,7 @@ class ShardFile {
   explicit ShardFile(const Location& location) : file_(open_file(location)), is_local_(location.is_file_path()) {}
 
   bool is_local() const { return is_local_; }
+  bool reads_by_requests() const { return !file_->maps_from_disk(); }
   void read_at(std::span<std::byte> into, std::uint64_t offset) const { file_->read_at(into, offset); }
   const std::byte* mapped() const {  // null: it is read in parts
     if (!file_->maps_from_disk()) return nullptr;

@@ -79,6 +79,7 @@ class TokenShards::Shard {
   }
 
   const Location& location() const { return header_.path(); }
+  bool reads_by_requests() const { return file_.reads_by_requests(); }
   const SafetensorsMetadata& metadata() const { return header_.metadata(); }
   std::int64_t num_documents() const { return ends_.size(); }
   std::int64_t num_tokens() const { return tokens_.size(); }
@@ -232,6 +233,7 @@ TokenShards::TokenShards(const std::vector<Location>& files) {
       refuse_shard(file, "the shards have more tokens than can be counted");
     }
     ends_.push_back(num_documents_);
+    reads_by_requests_ |= shard->reads_by_requests();
     if (shards_.size() == 1) {
       metadata_ = shard->metadata();
     } else {
