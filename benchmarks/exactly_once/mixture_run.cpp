@@ -24,7 +24,7 @@ struct Settings {
   std::int64_t batch = 24;
   std::int64_t steps = 1000;
   std::int64_t checkpoint_every = 5;
-  std::int64_t read_ahead = 3;
+  std::int64_t prefetch = 3;
 };
 
 // The tokens of a row as runs of successive numbers: "120-131 7-9". Padding is 0 and is left out.
@@ -83,7 +83,7 @@ int train(const Group& world, const Settings& settings) {
   optim::AdamW<Float32> optimizer(model);
   run.add(model, optimizer);
   const data::Prefetching loader(data::Loader(mixture.rows, {.batch = run.batch(), .mixture = mixture.weights}),
-                                 {.batches = settings.read_ahead});
+                                 {.batches = settings.prefetch});
   Log log(settings.log, run.world().rank());
   for (auto& step : run.steps(loader)) {
     step.backward(model, step.batches() | std::views::transform([&](data::TokenBatch batch) {
@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
   command.option("--length", settings.length, "tokens of a row");
   command.option("--batch-size", settings.batch, "rows of a step, over all ranks");
   command.option("--steps", settings.steps, "of the whole run");
-  command.option("--read-ahead", settings.read_ahead, "micro-batches that are read ahead");
+  command.option("--prefetch", settings.prefetch, "micro-batches that are prefetched");
   for (const char* name : {"--data", "--log", "--checkpoint-dir"}) command.require(name);
   if (const auto code = command.parse(argc, argv)) return *code;
   return launch(BackendKind::mpi, {}, [&](const Group& world) { return train(world, settings); });

@@ -26,7 +26,7 @@ struct Options {
   std::int64_t samples = 1'000'000;
   std::int64_t batch = 32;
   std::int64_t length = 1024;
-  std::int64_t read_ahead = 4;
+  std::int64_t prefetch = 4;
   int threads = 1;
   std::string json;
 };
@@ -72,8 +72,8 @@ int main(int argc, char** argv) {
   command.option("--samples", options.samples, "rows that are read");
   command.option("--batch", options.batch, "rows of a batch");
   command.option("--length", options.length, "tokens of a row");
-  command.option("--read-ahead", options.read_ahead, "batches that are read ahead");
-  command.option("--threads", options.threads, "that read ahead");
+  command.option("--prefetch", options.prefetch, "batches that are prefetched");
+  command.option("--threads", options.threads, "that prefetch");
   command.option("--json", options.json, "write the figures here");
   if (const auto code = command.parse(argc, argv)) return *code;
 
@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
   const data::TokenMixture mixture = data::open_token_mixture(options.data, {.length = options.length});
   const data::Prefetching loader(
       data::Loader(mixture.rows, {.batch = {.batch_size = options.batch}, .mixture = mixture.weights}),
-      {.threads = options.threads, .batches = options.read_ahead});
+      {.threads = options.threads, .batches = options.prefetch});
   fmt::print("{} rows of {} tokens in {} parts; {:.1f} MiB before they were opened\n", mixture.rows.size(), options.length,
              mixture.names.size(), before);
   fmt::print("{:>10} {:>12} {:>14} {:>14}\n", "samples", "own MiB", "mapped MiB", "samples/s");

@@ -32,7 +32,7 @@ struct Options {
   std::int64_t batch = 32;
   std::int64_t image_size = 0;
   std::int64_t length = 256;
-  std::int64_t read_ahead = 2;
+  std::int64_t prefetch = 2;
   int threads = 1;
   int rounds = 15;
   int steps = 8;
@@ -92,7 +92,7 @@ int measure(const Options& options, const Group& world, Net& model, const Loader
   model.initialize();
   parallel::DataParallel replicas(model, ProcessMesh(world));
   optim::AdamW optimizer(model, {.learning_rate = 1e-5});
-  const data::Prefetching loader(Counting<Loader>(batches), {.threads = options.threads, .batches = options.read_ahead});
+  const data::Prefetching loader(Counting<Loader>(batches), {.threads = options.threads, .batches = options.prefetch});
   using Batch = typename std::remove_cvref_t<decltype(loader)>::Batch;
   std::int64_t updates = 0, taken = 0;
   const auto train = [&](const Batch& batch) {
@@ -100,9 +100,9 @@ int measure(const Options& options, const Group& world, Net& model, const Loader
     step.backward(model, std::span(&batch, 1));
     step.update(optimizer);
   };
-  // What was read ahead before the first of these steps is read again by the end: all rounds pay for their own batches.
+  // What was prefetched before the first of these steps is read again by the end: all rounds pay for their own batches.
   const auto wait_until_full = [&] {
-    while (loader.loader().loaded() < taken + options.read_ahead) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    while (loader.loader().loaded() < taken + options.prefetch) std::this_thread::sleep_for(std::chrono::microseconds(100));
   };
 
   std::vector<Batch> kept;
@@ -181,8 +181,8 @@ int main(int argc, char** argv) {
   command.option("--image-size", options.image_size, "pixels of an image each way; 0: token shards", not_negative);
   command.option("--batch", options.batch, "samples of a step");
   command.option("--length", options.length, "tokens of a row");
-  command.option("--read-ahead", options.read_ahead, "batches that are read ahead");
-  command.option("--threads", options.threads, "that read ahead");
+  command.option("--prefetch", options.prefetch, "batches that are prefetched");
+  command.option("--threads", options.threads, "that prefetch");
   command.option("--rounds", options.rounds, "timed rounds");
   command.option("--steps", options.steps, "of each side in a round");
   command.option("--json", options.json, "write the figures here");

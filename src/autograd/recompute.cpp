@@ -41,10 +41,18 @@ bool Tape::leaves_out(const Kept& kept) {
 }
 
 std::any Tape::made_once(const std::function<std::any()>& make) {
+  if (in_once_) return make();  // within the value of another call, which is kept as a whole
   const auto repeated = std::ranges::find_if(runs_, [](const Run* run) { return run->repeats; });
   std::any value;
   if (repeated == runs_.end()) {
-    value = make();
+    in_once_ = true;
+    try {
+      value = make();
+    } catch (...) {
+      in_once_ = false;
+      throw;
+    }
+    in_once_ = false;
   } else {
     Run& run = **repeated;
     if (run.next_once == run.once.size()) detail::throw_other_results();

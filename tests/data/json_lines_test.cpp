@@ -50,7 +50,7 @@ TEST_CASE("lines of files are items, whatever ends them") {
   CHECK(lines.at(1).byte == 10);
   std::filesystem::copy(folder.path() / "1", folder.path() / "1.jsonl");
   const std::vector<Location> file{folder.path() / "1.jsonl"};
-  RawDocuments documents(file, {}, {});
+  RawDocuments documents(file, {}, {}, {});
   for (std::int64_t line = 0; line < 3; ++line) {
     const auto document = documents.next();
     REQUIRE(document);

@@ -225,7 +225,7 @@ TEST_CASE("batch sizes from steps on that make no sense are refused") {
 
   CHECK(parse_batch_sizes("64@1000,128@5000") == BatchSizes{{1000, 64}, {5000, 128}});
   CHECK(parse_batch_sizes("").empty());
-  CHECK(to_text(std::vector<BatchSizeFrom>{{1000, 64}, {5000, 128}}) == "64@1000,128@5000");
+  CHECK(to_text(BatchSizes{{1000, 64}, {5000, 128}}) == "64@1000,128@5000");
   for (const char* wrong : {"64", "64@", "@5", "64@5,,32@6", "64@5,", "64@1e3", "64 @5"}) {
     CHECK_THROWS_WITH(parse_batch_sizes(wrong), ContainsSubstring("is no SIZE@STEP"));
   }

@@ -275,6 +275,8 @@ TEST_CASE("options of streams are checked") {
   CHECK_THAT(error_of({.shards = 0}), ContainsSubstring("by 0 streams"));
   CHECK_THAT(error_of({.epochs = -1}), ContainsSubstring("-1 times"));
   CHECK_THAT(error_of({.last = LastBatch::partial}), ContainsSubstring("LastBatch::filled"));
+  CHECK_THAT(error_of({.batch = {.batch_size = 32, .batch_size_from_step = {{5, 64}}}}),
+             ContainsSubstring("leave batch_size_from_step out"));
   CHECK_THAT(error_of({.first_step = -1}), ContainsSubstring("-1"));
   CHECK_THAT(error_of({.kept_steps = -1}), ContainsSubstring("-1 steps"));
   CHECK_THAT(error_of({.workers = -1}), ContainsSubstring("-1 workers"));

@@ -5,6 +5,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -244,6 +246,26 @@ TEST_CASE("packed rows hold every token of every document once") {
   CHECK_THROWS_AS(PackedRows(shards, {.length = 32, .long_documents = LongDocuments::refused}), Error);
   CHECK_THROWS_AS(PackedRows(shards, {.length = 0}), Error);
   CHECK_THROWS_AS(PackedRows(shards, {.documents_at_once = 0}), Error);
+}
+
+TEST_CASE("documents elsewhere are read by one request each, several at a time") {
+  const tests::TemporaryFolder folder;
+  const auto system = std::make_shared<tests::CountedFileSystem>(std::chrono::milliseconds(5));
+  add_file_system("counted-tokens", system);
+  const Location local = shard_of(folder, "a", {9, 70, 1, 12, 32, 20, 3, 33});
+  const PackedRows here(TokenShards({local}), {.length = 32});
+  const PackedRows rows(TokenShards({Location("counted-tokens:" + local.string())}), {.length = 32});
+  std::vector<std::int64_t> all(static_cast<std::size_t>(rows.size()));
+  std::iota(all.begin(), all.end(), 0);
+  int pieces = 0;
+  for (const std::int64_t row : all) pieces += static_cast<int>(rows.pieces_of(row).size());
+  const int before = system->requests();
+  const TokenBatch batch = rows.collate(all, 0), wanted = here.collate(all, 0);
+  CHECK(system->requests() == before + pieces);  // also of documents that go on in another row
+  CHECK(system->most_at_once() > 1);
+  CHECK(std::ranges::equal(batch.tokens.span(), wanted.tokens.span()));
+  CHECK(std::ranges::equal(batch.targets.span(), wanted.targets.span()));
+  CHECK(std::ranges::equal(batch.document_starts.span(), wanted.document_starts.span()));
 }
 
 TEST_CASE("a packed mixture on changing ranks gives each row once") {

@@ -412,7 +412,7 @@ std::vector<std::string> line_seeds() {
 
 // Of the same file as documents, and how many bytes they have.
 std::size_t read_same_lines(const data::JsonLines& lines) {
-  data::RawDocuments documents(lines.files(), {}, {});
+  data::RawDocuments documents(lines.files(), {}, {}, {});
   std::size_t total = 0;
   for (std::int64_t index = 0; index < lines.size(); ++index) {
     const data::TextLine line = lines.at(index);

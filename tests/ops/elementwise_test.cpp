@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "ops/base/parallel.hpp"
@@ -233,16 +234,21 @@ TEST_CASE("elementwise operations refuse tensors of different shapes") {
   CHECK_THROWS_WITH(activation(Activation::relu, a, c), "activation: y has shape [3, 2], but needs [2, 3]");
 }
 
-TEST_CASE("what a thread of a parallel loop throws, the loop throws when all threads are done") {
+TEST_CASE("what a thread of a parallel loop throws, the loop throws when all that has begun is done") {
   with_threads(3, [] {
     for (const std::int64_t failing : {std::int64_t{0}, std::int64_t{2}}) {
-      std::vector<int> done(3, 0);
+      std::vector<int> begun(3, 0), done(3, 0);
       const auto body = [&](std::int64_t begin, std::int64_t) {
+        begun[static_cast<std::size_t>(begin)] = 1;
         require(begin != failing, "thread {} has no memory", begin);
         done[static_cast<std::size_t>(begin)] = 1;
       };
       CHECK_THROWS_WITH(parallel_ranges(3, 1, 1, body), fmt::format("thread {} has no memory", failing));
-      for (int thread = 0; thread < 3; ++thread) CHECK(done[static_cast<std::size_t>(thread)] == (thread == failing ? 0 : 1));
+      for (std::size_t thread = 0; thread < 3; ++thread) {
+        const bool fails = std::cmp_equal(thread, failing);
+        CHECK(done[thread] == (fails ? 0 : begun[thread]));
+        if (fails) CHECK(begun[thread] == 1);
+      }
     }
     CHECK_THROWS_AS(parallel_ranges(3, 1, 1, [](std::int64_t, std::int64_t) { throw std::bad_alloc(); }), std::bad_alloc);
   });

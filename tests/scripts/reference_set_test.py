@@ -20,6 +20,7 @@ KINDS = {
     "model_init",
     "batches",
     "training_run",
+    "parquet_rows",
     "pictures",
     "folders_of_transformers",
     "folders_of_peft",

@@ -76,7 +76,7 @@ class FlatStore {
   int add_buffer(std::string name, const Shape& shape, double initial, const BufferOptions& options = {});
   BufferPlane& buffers() { return buffers_; }
 
-  // A parameter by number, before distribute(). Its offset is not set yet.
+  // Returns a parameter by its number, for use before distribute(). Its offset is not set yet.
   const ParameterInfo& registered(int number) const;
 
   // For a model of stages: call distribute() once, before the store is laid out. `parameters` and `buffers` list, for each

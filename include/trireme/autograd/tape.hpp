@@ -282,6 +282,7 @@ class Tape {
   std::vector<Uses> uses_;
   std::vector<std::shared_ptr<AddedLoss>> added_losses_;
   std::vector<Run*> runs_;  // under way, from the outermost inwards
+  bool in_once_ = false;    // a value of once() is being made
 };
 
 }  // namespace trireme

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
+#include "trireme/data/sources/dataset.hpp"
 #include "trireme/data/text/text_batch.hpp"
 
 namespace trireme::data {
 namespace {
+
+constexpr int requests_at_once = 8;
 
 class InMemory final : public DocumentSource {
  public:
@@ -35,19 +39,34 @@ class InShards final : public DocumentSource {
   void read_lengths(std::int64_t first, std::span<std::int64_t> into) const override { documents_.read_lengths(first, into); }
   void read(const DocumentPiece& piece, std::int32_t* tokens, std::int32_t* targets) const override {
     const auto& [document, begin, count] = piece;
+    if (begin + count < documents_.length_of(document)) {  // the next token is the last target
+      std::vector<std::int32_t> with_next(static_cast<std::size_t>(count) + 1);
+      documents_.read(document, begin, with_next);
+      std::copy_n(with_next.data(), count, tokens);
+      std::copy_n(with_next.data() + 1, count, targets);
+      return;
+    }
     documents_.read(document, begin, {tokens, static_cast<std::size_t>(count)});
     std::copy_n(tokens + 1, count - 1, targets);
-    std::int32_t& last = targets[count - 1];
-    last = no_target;
-    if (begin + count < documents_.length_of(document)) documents_.read(document, begin + count, {&last, 1});
+    targets[count - 1] = no_target;
   }
   std::string content() const override { return documents_.content(); }
+  bool reads_by_requests() const override { return documents_.reads_by_requests(); }
 
  private:
   TokenShards documents_;
 };
 
 }  // namespace
+
+void read_pieces(const DocumentSource& documents, std::span<const PlacedPiece> pieces) {
+  const auto read = [&](std::int64_t at) {
+    const auto& [piece, tokens, targets] = pieces[static_cast<std::size_t>(at)];
+    documents.read(piece, tokens, targets);
+  };
+  if (documents.reads_by_requests()) return for_each_item(std::ssize(pieces), requests_at_once, read);
+  for (std::int64_t at = 0; at < std::ssize(pieces); ++at) read(at);
+}
 
 std::shared_ptr<const DocumentSource> source_of(Documents documents) {
   return std::make_shared<InMemory>(std::move(documents));

@@ -22,7 +22,18 @@ class DocumentSource {
   // tokens and targets [piece.count]; a target is the next token of the document, or what Documents say.
   virtual void read(const DocumentPiece& piece, std::int32_t* tokens, std::int32_t* targets) const = 0;
   virtual std::string content() const = 0;
+  virtual bool reads_by_requests() const { return false; }  // whether read() may have to ask a server
 };
+
+// A piece of a document, and the memory for its tokens and targets.
+struct PlacedPiece {
+  DocumentPiece piece;
+  std::int32_t* tokens;
+  std::int32_t* targets;
+};
+
+// Reads all pieces. If documents are read by requests, several requests are under way at the same time.
+void read_pieces(const DocumentSource& documents, std::span<const PlacedPiece> pieces);
 
 std::shared_ptr<const DocumentSource> source_of(Documents documents);
 std::shared_ptr<const DocumentSource> source_of(TokenShards documents);

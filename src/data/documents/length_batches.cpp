@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "data/documents/document_groups.hpp"
+#include "data/documents/document_source.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/data/text/text_batch.hpp"
 
@@ -112,10 +113,12 @@ TokenBatch LengthBatches::collate(std::span<const std::int64_t> batches, std::in
                    .document_starts = {},
                    .first_sample = first_sample * row_numbers_of_batch,
                    .nominal_targets = options.max_tokens > 0 ? options.max_tokens : options.max_rows * options.length};
+  std::vector<PlacedPiece> pieces;
   for (std::int64_t row = 0; row < std::ssize(rows); ++row) {
-    batches_->groups.documents().read(rows[static_cast<std::size_t>(row)], batch.tokens.data() + row * time,
-                                      batch.targets.data() + row * time);
+    pieces.push_back(
+        {rows[static_cast<std::size_t>(row)], batch.tokens.data() + row * time, batch.targets.data() + row * time});
   }
+  read_pieces(batches_->groups.documents(), pieces);
   return batch;
 }
 

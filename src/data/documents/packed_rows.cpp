@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 #include "data/documents/best_fit.hpp"
 #include "data/documents/document_groups.hpp"
+#include "data/documents/document_source.hpp"
 #include "trireme/data/text/text_batch.hpp"
 
 namespace trireme::data {
@@ -60,13 +62,14 @@ TokenBatch PackedRows::collate(std::span<const std::int64_t> rows, std::int64_t 
                    .targets = Tensor<std::int32_t>(shape),
                    .document_starts = Tensor<std::int32_t>(shape),
                    .first_sample = first_sample};
+  std::vector<PlacedPiece> pieces;
   for (std::int64_t at = 0; at < std::ssize(rows); ++at) {
     std::int32_t* const tokens = batch.tokens.data() + at * length();
     std::int32_t* const targets = batch.targets.data() + at * length();
     std::int32_t* const starts = batch.document_starts.data() + at * length();
     std::int64_t place = 0;
     for (const Piece& piece : pieces_of(rows[static_cast<std::size_t>(at)])) {
-      packing_->rows.documents().read(piece, tokens + place, targets + place);
+      pieces.push_back({piece, tokens + place, targets + place});
       std::fill_n(starts + place, piece.count, static_cast<std::int32_t>(place));
       place += piece.count;
     }
@@ -74,6 +77,7 @@ TokenBatch PackedRows::collate(std::span<const std::int64_t> rows, std::int64_t 
     std::fill(targets + place, targets + length(), no_target);
     std::iota(starts + place, starts + length(), static_cast<std::int32_t>(place));
   }
+  read_pieces(packing_->rows.documents(), pieces);
   return batch;
 }
 

@@ -149,6 +149,7 @@ class StreamShard {
 };
 
 StreamRows rows_of(const StreamOptions& options, bool opens_again, StreamSteps::Open open, const BatchShare& share) {
+  require(share.has_one_size(), "a stream needs one batch size: leave batch_size_from_step out");
   require(options.shards > 0 && share.batch_size() % options.shards == 0,
           "a batch of {} samples cannot be shared equally by {} streams; use a multiple of {}", share.batch_size(),
           options.shards, options.shards);
@@ -166,8 +167,8 @@ StreamRows rows_of(const StreamOptions& options, bool opens_again, StreamSteps::
           .open = std::move(open),
           .block = share.batch_size() / options.shards,
           .first_row = first_row,
-          .end_row = first_row + share.micro_batch_size() * share.num_micro_batches(),
-          .micro_batch_size = share.micro_batch_size(),
+          .end_row = first_row + share.micro_batch_size(0) * share.num_micro_batches(),
+          .micro_batch_size = share.micro_batch_size(0),
           .num_micro_batches = share.num_micro_batches()};
 }
 

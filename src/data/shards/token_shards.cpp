@@ -249,6 +249,7 @@ TokenShards::TokenShards(const std::vector<Location>& files) : shards_(files.siz
       refuse_shard(shard->location(), "the shards have more tokens than can be counted");
     }
     ends_.push_back(num_documents_);
+    reads_by_requests_ = reads_by_requests_ || !shard->location().is_file_path();
     if (ends_.size() == 1) {
       metadata_ = shard->metadata();
     } else {

@@ -75,7 +75,8 @@ Variable<T, D> conv_transpose1d(const Variable<T, D>& x, const Variable<Accumula
 }
 
 // x[batch, depth, height, width, in], weight[out, in / groups, kernel_depth, kernel_height, kernel_width] -> [batch, y_depth,
-// y_height, y_width, out]. Images along the kernel's depth become channels of one image, which copies x kernel_depth times.
+// y_height, y_width, out]. The kernel_depth neighbouring images under the kernel become the channels of one image. This takes
+// kernel_depth copies of x.
 template <typename T, typename D>
 Variable<T, D> conv3d(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                       const Variable<Accumulate<T>, D>& bias = {}, const Conv3dArguments& options = {}) {

@@ -142,26 +142,28 @@ struct StreamOf<Source> {
 // The source is a function that opens a stream, or a stream. A function is called for each epoch, and again to go back. A
 // stream is read once: it can't go back, and its end is an Error unless .epochs = 1.
 //
-// The samples of a step are the next batch_size items, whatever the number of ranks: each rank reads the whole stream and keeps
-// its share. A function std::int64_t skip(std::int64_t count) of the stream makes that fast, and a resumed run too: it passes
-// over `count` items and returns how many there were. With `shards`, each stream gives batch_size / shards neighbouring samples
-// of every step, and a rank only opens those that it needs. The order is the same for any number of ranks, but not of shards.
-// A shard at its end begins its next epoch, whatever the others do.
+// The samples of a step are the next batch_size items, on any number of ranks: each rank reads the whole stream and keeps its
+// share. If the stream has a function std::int64_t skip(std::int64_t count), which passes over `count` items and returns how
+// many there were, this is fast, and resuming a run is fast too. With `shards`, each stream gives batch_size / shards
+// neighbouring samples of every step, and a rank opens only the streams that it needs. The order depends on the number of
+// shards, but not on the number of ranks. A shard that ends begins its next epoch independently of the other shards.
 //
-// Load steps in ascending order. Loading one again, or an earlier one, opens the streams again. Several threads may call
-// load(), so Prefetching is possible; one at a time reads, and a rank's share of a step is read as a whole. If next() throws,
-// load() rethrows, and the next call tries again; a stream that can't be opened again throws the same from then on.
+// Load steps in ascending order. Loading a step again, or an earlier step, opens the streams again. Several threads may call
+// load(), so Prefetching is possible. Only one thread reads at a time, and it reads a rank's share of a step as a whole. If
+// next() throws, load() rethrows the exception, and the next call tries again; a stream that can't be opened again throws the
+// same exception from then on.
 //
-// Where the data end, the last step is the last whole one. has(step) tells, by reading as far: the steps of a Run end there, on
-// all ranks. Loops by hand with several shards, or with streams that differ between ranks, reduce it over the ranks.
+// If the data end, the last step is the last step that is whole. has(step) reads up to this step and returns whether it exists.
+// A Run ends after the last step that all ranks have. Loops by hand with several shards, or with streams that differ between
+// ranks, must reduce has(step) over the ranks.
 template <StreamSource Source, typename Collate = DefaultCollate>
 class StreamLoader {
  public:
   using Stream = typename detail::StreamOf<Source>::type;
   using Item = typename detail::TypedStream<Stream>::Item;
 
-  // Throws Error if ranks, micro-batches or shards can't share the batch equally, and for more than one shard or epoch of a
-  // stream that can't be opened again.
+  // Throws Error if ranks, micro-batches or shards can't share the batch equally, for batches of several sizes, and for more
+  // than one shard or epoch of a stream that can't be opened again.
   explicit StreamLoader(Source source, const StreamOptions& options = {}, Collate collate = {})
       : steps_(std::make_shared<detail::StreamSteps>(options, !ItemStream<Source>, opening(std::move(source)))),
         collate_(std::move(collate)) {}

@@ -39,6 +39,7 @@ class TokenShards {
   std::int64_t size() const noexcept { return num_documents_; }  // documents
   std::int64_t num_tokens() const noexcept { return num_tokens_; }
   std::int64_t num_shards() const noexcept { return std::ssize(shards_); }
+  bool reads_by_requests() const noexcept { return reads_by_requests_; }  // whether read() may have to ask a server
   const Location& file_of(std::int64_t document) const;
   std::int64_t number_in_file(std::int64_t document) const;  // from 0
 
@@ -83,6 +84,7 @@ class TokenShards {
   std::vector<std::int64_t> ends_;  // of each shard, in documents
   std::int64_t num_documents_ = 0;
   std::int64_t num_tokens_ = 0;
+  bool reads_by_requests_ = false;
   SafetensorsMetadata metadata_;
 };
 

@@ -18,7 +18,8 @@ struct ExpertRowsOptions {
   std::int64_t tokens_of_group = 0;  // needed with a capacity
 };
 
-// The rows that experts compute: one for each choice of a token, except choices that the capacity drops. The rows of an expert
+// The rows that experts compute: a token has one row for each expert that was chosen for it,
+// unless the capacity drops this choice. The rows of an expert
 // are contiguous, in the order of the tokens.
 struct ExpertRows {
   std::int64_t tokens = 0;

@@ -15,7 +15,7 @@ namespace ops {
 
 inline constexpr std::int64_t block_of_8bit = 256;  // elements; the first block of a parameter begins at its first element
 
-// The planes of neighbouring elements, and of the blocks that contain them.
+// Pointers to a run of neighbouring elements in each plane, and to the values of the blocks that contain these elements.
 template <typename T>
 struct Adam8bitPlanes {
   const T* gradient;
