@@ -136,8 +136,8 @@ struct StreamOf<Source> {
 //     }
 //     std::shared_ptr<std::istream> file;
 //   };
-//   const data::StreamLoader lines([](const data::StreamPart&) { return Lines{opened("corpus.txt")}; }, {.batch =
-//   run.batch()});
+//   const auto open = [](const data::StreamPart&) { return Lines{opened("corpus.txt")}; };
+//   const data::StreamLoader lines(open, {.batch = run.batch()});
 //
 // The source is a function that opens a stream, or a stream. A function is called for each epoch, and again to go back. A
 // stream is read once: it can't go back, and its end is an Error unless .epochs = 1.

@@ -23,9 +23,9 @@ struct CsvRowsOptions {
 // The rows of CSV files that need not fit into memory, as a dataset for Loader. Rows, features, classes and errors are those of
 // read_csv().
 //
-//   const data::CsvRows rows(data::locations_of("clicks-{00..31}.csv"), {.csv = {.label = "class", .categories =
-//   {"country"}}}); const data::Loader loader(rows.standardized(rows.standardization()), run.batch());  // x [batch, features],
-//   labels [batch]
+//   const data::CsvOptions csv{.label = "class", .categories = {"country"}};
+//   const data::CsvRows rows(data::locations_of("clicks-{00..31}.csv"), {.csv = csv});
+//   const data::Loader loader(rows.standardized(rows.standardization()), run.batch());  // x [batch, features], labels [batch]
 //
 // The constructor reads each file once: it finds the beginnings of rows, checks all values, and learns the categories, the
 // classes and the means over all files. write_index() saves this beside the file, in x.csv.index; the index is used for as long

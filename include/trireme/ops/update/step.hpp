@@ -33,8 +33,8 @@ TRIREME_EXPORT void summarize_step(const StepTotals* totals, double count, StepN
 template <typename D>
 TRIREME_EXPORT void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes);
 
-// Computes the scalars of the step from its summary and writes them to the state. The step is skipped if its loss or its norm is
-// inf or nan, or if its target weight is 0. The norm is clipped unless clip_norm is 0.
+// Computes the scalars of the step from its summary and writes them to the state. The step is skipped if its loss or its norm
+// is inf or nan, or if its target weight is 0. The norm is clipped unless clip_norm is 0.
 void decide_step(const StepSummary& summary, double clip_norm, StepState* state);
 
 // updates[i] += used[i] for each parameter, unless the step is skipped.
