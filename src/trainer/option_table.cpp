@@ -267,7 +267,7 @@ constexpr auto mesh_rows = std::to_array<RunRow>({
     {.name = "recompute-layers",
      .value = [](Options& o) -> Value { return layers_in_words(o.recompute_layers); },
      .text = "how many layers of each stage keep only their input and are computed again in the backward pass: a number, or "
-             "all; less memory, about a quarter more time",
+             "all; less memory, about a third more time",
      .setting = "recompute_layers",
      .differs = Differs::allowed,
      .check =
