@@ -54,7 +54,6 @@ class KeptLog {
   std::vector<std::string> lines_;
 };
 
-constexpr BadSampleOptions skipping{.policy = OnBadSample::skip};
 
 // The samples of steps [0, steps) of all ranks.
 template <typename Dataset>
