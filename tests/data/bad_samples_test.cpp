@@ -54,7 +54,6 @@ class KeptLog {
   std::vector<std::string> lines_;
 };
 
-
 // The samples of steps [0, steps) of all ranks.
 template <typename Dataset>
 std::vector<std::int64_t> samples_of(const Dataset& dataset, LoaderOptions options, int ranks, std::int64_t steps,
