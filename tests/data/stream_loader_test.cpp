@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
@@ -187,6 +188,7 @@ TEST_CASE("data end with the last whole step") {
   const StreamOptions two{.batch = {.batch_size = 4}, .epochs = 1, .shards = 2};
   const StreamLoader shards(OpenNumbers<NumberStream>{.lengths = {9, 5}}, two);
   CHECK((shards.has(1) && !shards.has(2)));
+  CHECK_THROWS_AS(shards.has(std::numeric_limits<std::int64_t>::max()), Error);
 
   const StreamLoader endless(OpenNumbers<NumberStream>{.lengths = {3}}, {.batch = {.batch_size = 8}});
   CHECK(endless.has(1'000'000));

@@ -244,6 +244,7 @@ struct StreamSteps::Impl {
   }
 
   bool has(std::int64_t step) {
+    share.first_sample(step, 0);  // throws for a step that can't be counted
     if (rows.options.epochs == 0) return true;
     const std::scoped_lock lock(mutex);
     if (end && step >= *end) return false;
