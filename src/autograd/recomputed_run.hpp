@@ -11,8 +11,8 @@
 
 namespace trireme {
 
-// A function that is recomputed, while it runs. All members but `repeats` are those of the first run, until a further run
-// takes them out one by one.
+// A function that is recomputed, while it runs. The first run fills uses, once, layers, calls and needed. A further run compares
+// with uses and takes the values of once; next_use, next_once and operations are its places.
 struct Tape::Run {
   struct Use {
     const FlatStore* store;
