@@ -11,8 +11,8 @@
 
 namespace trireme {
 
-// A function that is recomputed, while it runs. The first run fills uses, once, layers, calls and needed. A further run compares
-// with uses and takes the values of once; next_use, next_once and operations are its places.
+// A function that is recomputed, while it runs. The first run fills uses, once, layers, calls and needed. A further run
+// compares with uses and takes the values of once; next_use, next_once and operations are its places.
 struct Tape::Run {
   struct Use {
     const FlatStore* store;
